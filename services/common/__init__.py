@@ -1,0 +1,1 @@
+"""What every service shares: settings read from the environment, JSON log lines, and the named mutations."""

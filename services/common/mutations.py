@@ -1,0 +1,41 @@
+"""The named defects that can be switched on to prove that a check would notice them.
+
+`SPACE_MUTATION` holds a comma-separated list of these names. It is refused unless `SPACE_PROFILE=kind`, so no deployment
+can carry one by accident. Each mutation is read in exactly one place, named here, and turns a test in `services/tests`
+red.
+"""
+
+from __future__ import annotations
+
+from common import settings
+
+TTL_FLOOR = "ttl-floor"
+WHOLE_SECOND_CLOCK = "whole-second-clock"
+DOUBLE_CHARGE = "double-charge"
+LOST_RELEASE_ON_EXCEPTION = "lost-release-on-exception"
+UNKNOWN_CLIENT_OWN_BUCKET = "unknown-client-own-bucket"
+RETRYING_REDIS_CLIENT = "retrying-redis-client"
+STICKY_FAIL_OPEN = "sticky-fail-open"
+NO_RETRY_AFTER = "no-retry-after"
+ACTIVATION_BEFORE_CONCURRENCY = "activation-before-concurrency-without-refund"
+
+# name -> what breaks (and where it is read)
+TABLE = {
+    TTL_FLOOR: "the bucket expires after floor(2*burst/rate) seconds, at once when that is 0 (limiters.activation)",
+    WHOLE_SECOND_CLOCK: "the bucket refills in one lump at each second edge (limiters.activation)",
+    DOUBLE_CHARGE: "one admission takes two tokens (limiters.activation)",
+    LOST_RELEASE_ON_EXCEPTION: "a request that raises keeps its lease until expiry (limiters.concurrency)",
+    UNKNOWN_CLIENT_OWN_BUCKET: "any X-Client-ID gets a bucket of its own (limiters.concurrency)",
+    RETRYING_REDIS_CLIENT: "the store is called with redis-py's own retries and timeouts (limiters.store)",
+    STICKY_FAIL_OPEN: "after one failure the store is never tried again (limiters.store)",
+    NO_RETRY_AFTER: "a refusal does not say when to come back (space_api.refusals)",
+    ACTIVATION_BEFORE_CONCURRENCY: "a request refused for its client has already spent a token (space_api.admission)",
+}
+
+
+def read(reader: settings.Reader, profile: str) -> frozenset[str]:
+    """The mutations switched on in this environment; a mistake when there are any outside the kind profile."""
+    active = reader.names("SPACE_MUTATION", known=tuple(TABLE))
+    if active and profile != "kind":
+        reader.mistake("SPACE_MUTATION", ",".join(active), "is only for SPACE_PROFILE=kind; unset it in a deployment")
+    return frozenset(active)

@@ -1,0 +1,35 @@
+"""`python3 -m sandbox [--port N]`: serve commands in the current folder until SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from pathlib import Path
+
+from common import logs
+from sandbox import processes, server
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="sandbox", description=__doc__)
+    parser.add_argument("--port", type=int, default=server.PORT)
+    arguments = parser.parse_args()
+    logs.configure("sandbox")
+    # The first process of a container ignores SIGTERM unless it handles it. There is nothing to finish: what runs here
+    # is the user's and ends with the pod.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    _adopt_orphans()
+    server.Server(("", arguments.port), processes.Processes(Path.cwd())).serve_forever()
+
+
+def _adopt_orphans() -> None:
+    """Be the parent of what a command leaves behind, so that a freeze finds it; a pod's first process is that anyway."""
+    if os.getpid() != 1:
+        import ctypes  # costs a tenth of the start, and only a server outside a pod needs it
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Request bodies: bounded, JSON, and checked field by field before anything is decided or done."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+
+from space_api import refusals
+
+LIMIT = 2 << 20  # bytes
+MAX_HOLD_S = 60.0
+DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 60.0, 600.0
+
+
+async def document(request: Request, *fields: str) -> dict[str, Any]:
+    """The body as a JSON object that holds no fields but `fields`; an empty body counts as {}. Raises Refusal."""
+    body = bytearray()
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > LIMIT:
+                raise refusals.Refusal(413, "too_large", f"a body has at most {LIMIT} bytes")
+    except ClientDisconnect:
+        raise refusals.malformed("the body ended early") from None
+    try:
+        parsed = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise refusals.malformed("the body must be JSON") from None
+    if not isinstance(parsed, dict):
+        raise refusals.malformed("the body must be a JSON object")
+    if unknown := sorted(parsed.keys() - set(fields)):
+        known = ", ".join(fields) or "none"
+        raise refusals.malformed(f"unknown field {unknown[0][:40]!a}; known fields: {known}")
+    return parsed
+
+
+def seconds(body: dict[str, Any], field: str, default: float, low: float, high: float) -> float:
+    """A number of seconds from `low` to `high`; raises Refusal."""
+    value = body.get(field, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise refusals.malformed(f"{field} must be a number")
+    if not low <= value <= high:
+        raise refusals.malformed(f"{field} must be from {low:g} to {high:g}")
+    return float(value)
+
+
+def argv(body: dict[str, Any]) -> list[str]:
+    """The command as its argument list; raises Refusal."""
+    value = body.get("command")
+    if not isinstance(value, list) or not value or not all(_argument(item) for item in value):
+        raise refusals.malformed("command must be a list of strings that can be arguments, at least one")
+    if not value[0]:
+        raise refusals.malformed("command must name a program first")
+    return value
+
+
+def base64_text(body: dict[str, Any], field: str) -> str:
+    """A base64 field, still encoded; "" when missing. Raises Refusal."""
+    value = body.get(field, "")
+    try:
+        base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise refusals.malformed(f"{field} must be base64") from None
+    return str(value)
+
+
+def _argument(value: object) -> bool:
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # a lone surrogate is valid JSON and no valid argument
+        return False
+    return True

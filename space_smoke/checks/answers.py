@@ -1,0 +1,103 @@
+"""answers: each named step of a session was answered as stated. Bodies are compared as subsets: what is not named may
+be anything; lists must have the same length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from space_smoke.checks import facts, say
+from space_smoke.model import history, kinds, scenario, verdict
+
+_EXACT = ("status", "exit_code", "stdout", "stderr")
+
+
+def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
+    load = check.arguments["load"]
+    mine = history.requests(events, load)
+    proof: list[int] = []
+    missing: list[str] = []
+    for wanted in check.arguments["each"]:
+        made = [event for event in mine if event.data.get("step") == wanted["step"]]
+        missing += [] if made else [f"step {wanted['step']}"]
+        for event in made:
+            proof.append(event.index)
+            if found := _difference(event, wanted):
+                expected, seen = found
+                return say.failed(check, f"step {wanted['step']} to answer {expected}", seen, [event.index])
+    if missing:
+        return say.unknown(check, f"load {load} did not get to {say.some(missing)}", proof)
+    if why := facts.unfinished(events, load):
+        return say.unknown(check, why)
+    return say.passed(check, f"{say.count(len(check.arguments['each']), 'step')} answered as stated", proof)
+
+
+def _difference(event: history.Event, wanted: Mapping[str, Any]) -> tuple[str, str] | None:
+    if facts.status(event) is None:
+        return f"status {wanted.get('status', 'any')}", f"no answer ({facts.text(event, 'error')})"
+    for key in _EXACT:
+        if key in wanted and not _same(wanted[key], event.data.get(key)):
+            return f"{key} {_short(wanted[key])}", _short(event.data.get(key))
+    if "body" in wanted and (place := _outside(wanted["body"], event.data.get("body"), "body")):
+        return place
+    return None
+
+
+def _same(wanted: Any, seen: Any) -> bool:
+    """Equality that tells true from 1, which JSON does and Python does not."""
+    return isinstance(wanted, bool) == isinstance(seen, bool) and bool(wanted == seen)
+
+
+def _outside(wanted: Any, seen: Any, place: str) -> tuple[str, str] | None:
+    """Where `seen` first differs from what `wanted` names."""
+    if isinstance(wanted, Mapping) and isinstance(seen, Mapping):
+        inner = ((wanted[key], seen[key] if key in seen else _Absent(), f"{place}.{key}") for key in wanted)
+    elif isinstance(wanted, list) and isinstance(seen, list) and len(wanted) == len(seen):
+        inner = ((one, other, f"{place}[{i}]") for i, (one, other) in enumerate(zip(wanted, seen, strict=True)))
+    else:
+        return None if _same(wanted, seen) else (f"{place} {_short(wanted)}", _short(seen))
+    return next((found for one, other, where in inner if (found := _outside(one, other, where))), None)
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing there"
+
+
+def _short(value: Any) -> str:
+    words = repr(value)
+    return words if len(words) <= 120 else f"{words[:117]}..."
+
+
+KIND = kinds.CheckKind(
+    name="answers",
+    summary="each named step of a session was answered as stated",
+    schema={
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["load", "each"],
+        "properties": {
+            "load": {"type": "string", "description": "the ecw-session load"},
+            "each": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["step"],
+                    "minProperties": 2,
+                    "properties": {
+                        "step": {"type": "integer", "minimum": 0, "description": "the step's place in the load"},
+                        "status": {"type": "integer", "minimum": 100, "maximum": 599},
+                        "body": {"type": "object", "description": "what the body must hold; other keys are free"},
+                        "exit_code": {"type": "integer"},
+                        "stdout": {"type": ["string", "object"], "description": "the whole text"},
+                        "stderr": {"type": ["string", "object"], "description": "the whole text"},
+                    },
+                },
+            },
+        },
+    },
+    judge=judge,
+    looks_at="load",
+)

@@ -1,0 +1,118 @@
+"""What can be typed. Each verb's help says what it does, what it needs and what to type next."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from space_smoke import __version__, errors
+
+_EPILOG = """\
+exit codes:
+  0 all passed                      5 the bench or host is not fit to judge
+  1 a scenario failed or is unknown 64 wrong usage or a bad scenario file
+  2 refused: a live holder          70 the harness itself broke
+  3 a restore is incomplete         When several apply: 70, 3, 4, 2, 1, 5.
+  4 the Lease was lost
+
+start here:
+  space_smoke doctor                what this machine lacks, with the cure
+  space_smoke up                    a Kind bench with everything installed
+  space_smoke run --all             every scenario; the bench comes up when it is not
+  space_smoke status                who holds which Lease, and what is broken on purpose right now
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse ends with 2 on wrong usage, which means something else here."""
+
+    def error(self, message: str) -> NoReturn:
+        raise errors.UsageError(message, next_step=f"{self.prog} --help")
+
+
+def build() -> argparse.ArgumentParser:
+    top = _Parser(
+        prog="space_smoke",
+        description="End-to-end fidelity tests for Helm charts on Kind, with faults that are always put right.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"space_smoke {__version__}")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    _bench_verbs(verbs)
+    _reading_verbs(verbs)
+    _running_verbs(verbs)
+    return top
+
+
+def _bench_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = verbs.add_parser("doctor", help="what this machine lacks, and the command that cures it")
+    _common(doctor)
+    up = verbs.add_parser("up", help="bring a Kind bench up, or verify that it is")
+    _common(up)
+    up.add_argument(
+        "--images", choices=("auto", "pull", "build"), default="auto", help="where the node image comes from"
+    )
+    up.add_argument("--recreate", action="store_true", help="remove the bench first")
+    up.add_argument(
+        "--api-port", type=int, default=0, metavar="PORT", help="host port of the API server (default: any)"
+    )
+    down = verbs.add_parser("down", help="remove a bench with everything that belongs to it")
+    _common(down)
+    down.add_argument("--all", action="store_true", help="every bench that this cache knows")
+
+
+def _reading_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listing = verbs.add_parser("list", help="the scenarios, chosen by name, label or shard")
+    _common(listing)
+    _choosing(listing)
+    lint = verbs.add_parser("lint", help="all mistakes of all scenario files, each with its place; needs no cluster")
+    _common(lint)
+    lint.add_argument("folder", nargs="?", type=Path, help="the folder with <area>/<name>.yaml (default: scenarios)")
+    lint.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
+    plan = verbs.add_parser("plan", help="what a run would do, fault by fault; needs no cluster")
+    _common(plan)
+    _choosing(plan)
+    report = verbs.add_parser("report", help="re-judge a run from its journal and write its reports again")
+    _common(report)
+    report.add_argument("run", help="a run's id, its folder, or a journal file")
+    report.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept (default: runs)")
+
+
+def _running_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = verbs.add_parser(
+        "run",
+        help="run scenarios; the bench comes up when it is not",
+        description="Runs scenarios one after the other. Left-overs of dead runs are put back first; what this run breaks is "
+        "put back at its end, whatever happens. Reports go to runs/<id>.",
+    )
+    _common(run)
+    _choosing(run)
+    run.add_argument("--fail-fast", action="store_true", help="stop at the first scenario that is not green")
+    run.add_argument("--seed", type=int, default=0, help="seed of the loads (default: 0)")
+    run.add_argument("--runs", type=Path, default=Path("runs"), help="where to keep the run's folder (default: runs)")
+    status = verbs.add_parser("status", help="Leases, holders and open faults; reads only")
+    _common(status)
+    repair = verbs.add_parser("repair", help="put back whatever a dead run left")
+    _common(repair)
+
+
+def _common(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    where = verb.add_argument_group("bench")
+    where.add_argument("--name", default="space-smoke", help="the Kind bench (default: space-smoke)")
+    where.add_argument(
+        "--backend", choices=("kind", "context"), help="kind: a bench of ours; context: a cluster you have"
+    )
+    where.add_argument("--context", help="kubeconfig context of a cluster you have; implies --backend context")
+    where.add_argument("--kubeconfig", type=Path, help="with --context: the file (default: as kubectl finds it)")
+    where.add_argument("--namespace", default="space", help="where the releases live (default: space)")
+
+
+def _choosing(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("names", nargs="*", metavar="NAME", help="scenario ids, as `space_smoke list` shows them")
+    verb.add_argument("--all", action="store_true", help="every scenario")
+    verb.add_argument("--label", action="append", default=[], help="`a,b`: both labels; given twice: either")
+    verb.add_argument("--shard", metavar="I/N", help="the I-th of N slices, balanced by recorded durations")
+    verb.add_argument("--scenarios", type=Path, help="the folder with <area>/<name>.yaml (default: the project's)")

@@ -1,0 +1,365 @@
+"""What the steps of `up` do. Each takes the work so far, adds to it, and returns a few words on the result.
+
+Whatever is found is verified before it is relied on; whatever is changed is written to bench.json after it is done, so
+that a kill between the two repeats the act instead of skipping it. Called by engine.up only, in the order of its list.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from typing import Any, Protocol
+from urllib import parse
+
+from space_smoke import errors
+from space_smoke.bench import cache, engine, helm, images, kind, kube, nodes, register, releases, tools, wait
+from space_smoke.engine import doctor, down, steps
+from space_smoke.model import objects
+
+LOCK_S = 900.0
+GROUP_LABEL = "space-smoke.dev/group"
+NAMESPACES = ("space-smoke", "space")
+_RETURN_S = 60.0
+
+
+class Options(Protocol):
+    """engine.up.UpOptions, as far as the steps need it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def images(self) -> str: ...
+    @property
+    def node_image(self) -> str: ...
+    @property
+    def api_port(self) -> int: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def ephemeral(self) -> bool: ...
+    @property
+    def recreate(self) -> bool: ...
+    @property
+    def timeout_s(self) -> float: ...
+
+
+class Work:
+    """The work so far. Each attribute is set by one step, and read only by steps that come after it."""
+
+    kind: pathlib.Path
+    helm: pathlib.Path
+    node: images.NodeImage
+    services: Mapping[str, images.Image]
+    kube: kube.Kube
+    entry: register.Entry
+
+    def __init__(self, options: Options, emit: cache.Emit) -> None:
+        self.options = options
+        self.emit = emit
+        self.marks = steps.Marks()
+        self.reused = False
+        self._writing = threading.Lock()
+
+    def record(self, change: Callable[[register.Entry], Mapping[str, Any]]) -> None:
+        """Changes fields of the bench's entry, on disk first."""
+        with self._writing:
+            entry = dataclasses.replace(self.entry, **change(self.entry))
+            register.write(entry)
+            self.entry = entry
+
+
+def look_at_host(work: Work) -> str:
+    findings = doctor.examine(doctor.read(work.options.api_port))
+    for finding in findings:
+        if not finding.ok:
+            work.emit("finding", name=finding.name, value=finding.value, rule=finding.rule, fix=finding.fix)
+    doctor.require(findings)
+    return f"{len(findings)} findings, {sum(not finding.ok for finding in findings)} to improve"
+
+
+def start_engine(work: Work) -> str:
+    said = engine.start(work.emit)
+    if engine.ensure_network():
+        (cache.folder() / "network-made").touch()
+    return f"Docker {said['ServerVersion']}, {said['Driver']}, cgroup v{said.get('CgroupVersion', '?')}"
+
+
+def clear_leftovers(work: Work) -> str:
+    name = work.options.name
+    entry = register.read(name)
+    if entry is None:
+        # Killed before bench.json was written, there can be files but no containers; others' clusters are refused.
+        down.erase(name, work.emit)
+        return "nothing there"
+    if work.options.recreate:
+        down.erase(name, work.emit)
+        return "removed, as asked"
+    if entry.state != register.READY:
+        work.emit(
+            "left-over", bench=name, saying=f"{name} was left half made by pid {entry.maker.pid}: making it again"
+        )
+        down.erase(name, work.emit)
+        return f"removed what pid {entry.maker.pid} left half made"
+    return "a finished bench"
+
+
+def find_tools(work: Work) -> str:
+    work.kind, work.helm = tools.obtain("kind", work.emit), tools.obtain("helm", work.emit)
+    pins = tools.versions().pins
+    return f"kind {pins['kind'].version}, helm {pins['helm'].version}"
+
+
+def node_image(work: Work) -> str:
+    work.node = images.node(work.emit, named=work.options.node_image, policy=work.options.images)
+    return f"{work.node.reference} ({'built' if work.node.built else 'published'})"
+
+
+def service_images(work: Work) -> str:
+    work.services = images.services(images.base(work.emit, policy=work.options.images), work.emit)
+    return ", ".join(image.reference for image in work.services.values())
+
+
+def cluster(work: Work) -> str:
+    name = work.options.name
+    shape = [cache.KIND / "bench.yaml", cache.KIND / "kubeadm", cache.KIND / "audit"]
+    config = cache.digest([*shape, work.node.identity, str(work.options.api_port)])
+    entry = register.read(name)
+    if entry is not None:
+        why = "its configuration or node image changed" if entry.config != config else _why_not_reusable(work)
+        if not why:
+            work.entry, work.reused = entry, True
+            work.marks.reach("nodes")
+            work.marks.reach("api")
+            return "the one that was there, checked"
+        work.emit("remade", bench=name, saying=f"{name} is made again: {why}")
+        down.erase(name, work.emit)
+    work.entry = register.Entry(
+        name=name,
+        state=register.CREATING,
+        run_id=work.options.run_id,
+        maker=cache.Process.current(),
+        created_s=time.time(),
+        config=config,
+        node_image=work.node.reference,
+        node_image_id=work.node.identity,
+        kubernetes=work.node.kubernetes,
+        built_node_image=work.node.built,
+        ephemeral=work.options.ephemeral,
+    )
+    register.write(work.entry)
+
+    def reached(mark: str) -> None:
+        if mark == "api":
+            kind.write_kubeconfig(work.kind, name)
+        work.marks.reach(mark)
+
+    kind.create(work.kind, name, work.node, work.options.api_port, reached)
+    work.record(lambda _: {"state": register.READY})
+    return f"Kubernetes {work.node.kubernetes}"
+
+
+def _why_not_reusable(work: Work) -> str:
+    """Empty when the cluster's containers run (stopped ones are started) and its API server lists its nodes."""
+    name = work.options.name
+    containers = engine.inspect(engine.node_containers(name))
+    if len(containers) != len(kind.roles()):
+        return f"{len(containers)} of {len(kind.roles())} node containers exist"
+    stopped = [one["Name"].lstrip("/") for one in containers if not one["State"]["Running"] or one["State"]["Paused"]]
+    for container in stopped:
+        engine.docker("start", container, check=False)
+        engine.docker("unpause", container, check=False)
+    if not register.kubeconfig(name).exists():
+        kind.write_kubeconfig(work.kind, name)
+    access = kube.Kube(register.kubeconfig(name))
+    try:
+        wait.until(access, f"the API server of {name}", lambda: _nodes(access), watching=(), timeout_s=_RETURN_S)
+    except errors.WaitFailed as failure:
+        return f"its API server does not answer ({failure.last})"
+    return ""
+
+
+def _nodes(access: kube.Kube) -> wait.State:
+    found = access.listed("v1", "Node")
+    ready = [node for node in found if _condition(node, "Ready") == "True"]
+    words = f"{len(ready)} of {len(kind.roles())} nodes Ready"
+    return wait.State(len(ready) == len(kind.roles()) == len(found), words)
+
+
+def _condition(thing: objects.Object, name: str) -> str:
+    conditions = (thing.get("status") or {}).get("conditions") or ()
+    return next((one["status"] for one in conditions if one["type"] == name), "Unknown")
+
+
+def load_images(work: Work) -> str:
+    wanted = images.table(work.services)
+    workers = engine.node_containers(work.options.name, "worker")
+    if work.reused and work.entry.images == wanted and all(nodes.present(worker, wanted) for worker in workers):
+        return "already there"
+    nodes.load(work.options.name, list(work.services.values()), work.kind, work.emit, linkable=work.node.built)
+    work.record(lambda _: {"images": wanted})
+    return f"{len(wanted)} images into {len(workers)} workers"
+
+
+def namespaces(work: Work) -> str:
+    work.kube = kube.Kube(register.kubeconfig(work.options.name))
+    for name in NAMESPACES:
+        wait.until(work.kube, f"namespace {name}", lambda name=name: _made(work.kube, name), watching=(), timeout_s=30)  # type: ignore[misc]
+    return ", ".join(NAMESPACES)
+
+
+def _made(access: kube.Kube, name: str) -> wait.State:
+    """One attempt to create; the API server of a new cluster may answer 500 until its own start is over."""
+    try:
+        access.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    except errors.ApiError as error:
+        if error.status != 409:
+            raise
+    return wait.State(True, "made")
+
+
+def node_groups(work: Work) -> str:
+    wait.until(
+        work.kube,
+        "all nodes to be Ready",
+        lambda: _nodes(work.kube),
+        watching=[("v1", "Node", "")],
+        timeout_s=work.options.timeout_s,
+        emit=work.emit,
+    )
+    wanted = sorted(group for group in kind.groups() if group)
+    found = sorted(
+        labels[GROUP_LABEL]
+        for node in work.kube.listed("v1", "Node")
+        if GROUP_LABEL in (labels := objects.labels_of(node))
+    )
+    if found != wanted:
+        raise errors.BenchError(
+            f"nodes of groups {found} are there, and kind/bench.yaml asks for {wanted}",
+            next_step=f"space_smoke up --name {work.options.name} --recreate",
+        )
+    return ", ".join(wanted)
+
+
+def routes_and_dns(work: Work) -> str:
+    daemons = "pod-routes" if work.node.built else "kindnet"
+    wait.until(
+        work.kube,
+        f"{daemons} on every node",
+        lambda: _daemons(work.kube, daemons),
+        watching=[("v1", "Pod", "kube-system")],
+        timeout_s=work.options.timeout_s,
+        emit=work.emit,
+    )
+    dns = objects.Ref("apps/v1", "Deployment", "kube-system", "coredns")
+    wait.rollout(work.kube, dns, timeout_s=work.options.timeout_s, emit=work.emit)
+    return f"{daemons} and coredns"
+
+
+def _daemons(access: kube.Kube, name: str) -> wait.State:
+    status, thing = access.send("GET", f"/apis/apps/v1/namespaces/kube-system/daemonsets/{name}")
+    if status != 200:
+        return wait.State(False, f"{name}: {status}")
+    ready, nodes_wanted = int((thing.get("status") or {}).get("numberReady") or 0), len(kind.roles())
+    return wait.State(ready == nodes_wanted, f"{ready} of {nodes_wanted} ready")
+
+
+def install(work: Work) -> str:
+    """Stage by stage, and within a stage at once; only what differs from what was installed last."""
+    present = helm.releases(work.helm, register.kubeconfig(work.options.name))
+    installed: list[str] = []
+    for number, stage in enumerate(releases.stages()):
+        if number:  # a later stage looks services up by name
+            work.marks.wait_for(("routes and DNS",))
+        with futures.ThreadPoolExecutor(max_workers=len(stage)) as pool:
+            done = [pool.submit(_install, work, planned, present.get(planned.release)) for planned in stage]
+            installed += [name for one in done if (name := one.result())]
+        for planned in stage:
+            _rolled_out(work, planned)
+    return f"installed {', '.join(installed)}" if installed else "all as wanted already"
+
+
+def _install(work: Work, planned: releases.Planned, present: helm.Release | None) -> str:
+    digest = planned.digest(work.services)
+    as_wanted = work.entry.releases.get(planned.release) == digest
+    if present is not None and present.status == "deployed" and as_wanted:
+        if present.revision == work.entry.revisions.get(planned.release):
+            return ""
+        work.emit(
+            "release-changed", release=planned.release, saying=f"{planned.release} was changed since: upgrading it"
+        )
+    revision = helm.upgrade_install(
+        work.helm,
+        planned.release,
+        planned.chart,
+        planned.namespace,
+        kubeconfig=register.kubeconfig(work.options.name),
+        emit=work.emit,
+        values_files=planned.values,
+        sets=planned.sets(work.services),
+        timeout_s=work.options.timeout_s,
+        previous=present,
+    )
+    work.record(
+        lambda entry: {
+            "releases": {**entry.releases, planned.release: digest},
+            "revisions": {**entry.revisions, planned.release: revision},
+        }
+    )
+    return planned.release
+
+
+def _rolled_out(work: Work, planned: releases.Planned) -> None:
+    """Waits for the release's workloads, found by the label that Helm's convention gives all objects of a release."""
+    selector = f"app.kubernetes.io/instance={planned.release}"
+    wait.until(
+        work.kube,
+        f"the StatefulSets of {planned.release} to be rolled out",
+        lambda: _stateful(work.kube, planned.namespace, selector),
+        watching=[("v1", "Pod", planned.namespace)],
+        timeout_s=work.options.timeout_s,
+        emit=work.emit,
+    )
+    for thing in work.kube.listed("apps/v1", "Deployment", planned.namespace, selector):
+        wait.rollout(work.kube, objects.ref_of(thing), timeout_s=work.options.timeout_s, emit=work.emit)
+
+
+def _stateful(access: kube.Kube, namespace: str, selector: str) -> wait.State:
+    query = parse.urlencode({"labelSelector": selector})
+    status, answer = access.send("GET", f"/apis/apps/v1/namespaces/{namespace}/statefulsets?{query}")
+    if status != 200:
+        return wait.State(False, f"the list was answered {status}", hopeless=status in (401, 403))
+    for pod in access.listed("v1", "Pod", namespace, selector):
+        if words := wait.hopeless(pod):
+            return wait.State(False, words, hopeless=True)
+    waiting = [words for thing in answer.get("items") or () if (words := _behind(thing))]
+    return wait.State(not waiting, "; ".join(waiting) or "all ready")
+
+
+def _behind(thing: Mapping[str, Any]) -> str:
+    """Why a StatefulSet is not yet what its spec says, or ""."""
+    status, wanted = thing.get("status") or {}, int(thing["spec"].get("replicas", 1))
+    name = thing["metadata"]["name"]
+    if int(status.get("observedGeneration") or 0) < thing["metadata"]["generation"]:
+        return f"{name}: its new spec was not observed yet"
+    counts = [int(status.get(key) or 0) for key in ("replicas", "readyReplicas", "updatedReplicas")]
+    return "" if counts == [wanted] * 3 else f"{name}: {counts[1]} of {wanted} ready, {counts[2]} updated"
+
+
+def health(work: Work) -> str:
+    """A last fresh look, after all else: nodes Ready, every release deployed, nothing pending."""
+    state = _nodes(work.kube)
+    present = helm.releases(work.helm, register.kubeconfig(work.options.name))
+    bad = [f"{release.name} is {release.status}" for release in present.values() if release.status != "deployed"]
+    missing = [one.release for stage in releases.stages() for one in stage if one.release not in present]
+    if not state.done or bad or missing:
+        told = "; ".join(
+            [*([] if state.done else [state.words]), *bad, *(f"{name} is not installed" for name in missing)]
+        )
+        raise errors.BenchError(
+            f"bench {work.options.name} is not healthy: {told}", next_step="space_smoke up, or status"
+        )
+    return f"{state.words}, {len(present)} releases deployed"

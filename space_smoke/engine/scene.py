@@ -1,0 +1,122 @@
+"""A bench as a scenario meets it: the cluster, the namespace its releases live in, and the doors to the services."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from space_smoke import errors
+from space_smoke.bench import http, kube, wait
+from space_smoke.loads import kinds as load_kinds
+from space_smoke.loads import traffic
+from space_smoke.model import history, objects, scenario
+
+SERVICE, PORT = "space-api", 8080
+NAMESPACE = "space"
+_REACHABLE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`clock` gives seconds since the run began; `began_wall_s` is the wall clock at that moment."""
+
+    cluster: kube.Kube
+    namespace: str
+    emit: Callable[..., history.Event]
+    clock: Callable[[], float]
+    began_wall_s: float
+    seed: int
+
+    def door(self) -> http.Door:
+        return http.Door(self.cluster, self.namespace, SERVICE, PORT, self.clock)
+
+    def fit(self, the: scenario.Scenario) -> str:
+        """Why this bench cannot run the scenario, or ""."""
+        for name in the.bench.charts:
+            found = self._workload(name)
+            if found is None:
+                return f"chart {name} is not installed in namespace {self.namespace}"
+            wanted, have = the.bench.replicas.get(name), objects.dig(found, "spec", "replicas")
+            if wanted is not None and have != wanted:
+                return f"{name} has {have} replicas and the scenario needs {wanted}"
+        return ""
+
+    def _workload(self, name: str) -> objects.Object | None:
+        """A release's main workload, which bears the release's name."""
+        for kind in ("Deployment", "StatefulSet"):
+            try:
+                return self.cluster.read(objects.Ref("apps/v1", kind, self.namespace, name))
+            except errors.ApiError as error:
+                if error.status != 404:
+                    raise
+        return None
+
+    def find_targets(self, the: scenario.Scenario, ref_of: Callable[[scenario.Target], objects.Ref]) -> None:
+        """Raises UsageError, naming place and nearest name, for a fault whose target matches nothing here."""
+        wrong = []
+        for fault in the.faults:
+            ref = ref_of(fault.target)
+            try:
+                self.cluster.read(ref)
+            except errors.ApiError as error:
+                if error.status != 404:
+                    raise
+                there = [o["metadata"]["name"] for o in self.cluster.listed(ref.api_version, ref.kind, ref.namespace)]
+                near = difflib.get_close_matches(ref.name, there, 1, 0.4)
+                hint = f"; did you mean {fault.target.kind}/{near[0]}?" if near else f"; there are {sorted(there)}"
+                wrong.append(
+                    errors.Mistake(
+                        fault.place or the.id,
+                        f"fault {fault.name}: target {fault.target} matches nothing in namespace {ref.namespace}{hint}",
+                    )
+                )
+        if wrong:
+            raise errors.SpecError(wrong)
+
+    def drive(self, load: scenario.Load, phase: str, stop: threading.Event) -> None:
+        """One load from probe to end: fresh pods, reachable from here, then traffic."""
+        pods = self._pods(load.name)
+        self._reachable(pods)
+        self.emit("load-started", load=load.name, kind=load.kind, phase=phase, arguments=dict(load.arguments))
+        flow = traffic.Traffic(load, self.door(), self.emit, pods, self.began_wall_s, self.seed, stop)
+        load_kinds.DRIVERS[load.kind](flow)
+        self.emit("load-ended", load=load.name, phase=phase, requests=flow.sent)
+
+    def _pods(self, load: str) -> list[str]:
+        deployment = self.cluster.read(objects.Ref("apps/v1", "Deployment", self.namespace, SERVICE))
+        pods = wait.pods_of(self.cluster, deployment)
+        self.emit("pods", target=f"deployment/{SERVICE}", load=load, pods=[pod.shown() for pod in pods])
+        return [pod.name for pod in pods if pod.ready]
+
+    def _reachable(self, pods: list[str]) -> None:
+        """Ready is not reachable: asks through the Service and each pod, from where the load will come."""
+        door = self.door()
+
+        def look() -> wait.State:
+            for pod in (None, *pods):
+                answer = door.ask("GET", "/healthz", pod=pod, timeout_s=5)
+                if answer.status != 200:
+                    return wait.State(False, f"{pod or 'the Service'} answered {answer.status or answer.error}")
+            return wait.State(True, "every pod answers")
+
+        watching = [("v1", "Pod", self.namespace), ("discovery.k8s.io/v1", "EndpointSlice", self.namespace)]
+        state = look()
+        if not state.done:
+            wait.until(
+                self.cluster,
+                f"{SERVICE} to be reachable",
+                look,
+                watching=watching,
+                timeout_s=_REACHABLE_S,
+                emit=self.emit,
+            )
+
+
+def everything(scene: Scene, gather: Callable[..., Any], lease_namespace: str) -> None:
+    """Diagnostics as events."""
+    for what, text in gather(scene.cluster, scene.namespace, lease_namespace):
+        if text:
+            scene.emit("diagnostics", what=what, text=text)

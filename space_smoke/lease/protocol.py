@@ -1,0 +1,180 @@
+"""The door to the protocol: take a domain and put it right, raise and lower faults, release, look.
+
+Called by the engine with a runner that performs the effects; the simulation calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from space_smoke import errors
+from space_smoke.lease import acquire, inject, restore, targets, view
+from space_smoke.lease import held as holding
+from space_smoke.model import effect, kinds, objects, record
+
+Held = holding.Held
+Wanted = inject.Wanted
+Restored = restore.Restored
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What does not change during a command: who we are, which kinds there are, which API kinds carry targets."""
+
+    identity: Mapping[str, Any]
+    kinds: Mapping[str, kinds.FaultKind]
+    targets: tuple[tuple[str, str], ...]
+
+
+def take(domain: str, setting: Setting) -> view.Steps[Held]:
+    """Acquires a domain and repairs whatever is recorded on it before anything else.
+
+    Raises Refused, ApiError, LeaseLost; RestoreIncomplete when a record could not be put back: then the Lease is
+    released again with that record on it, because no new fault may be raised over an old one.
+    """
+    before = yield effect.Get(view.ref(domain))
+    earlier = view.parse(before.thing) if isinstance(before, effect.Done) else None
+    held = yield from acquire.acquire(domain, setting.identity, setting.kinds, setting.targets)
+    yield from targets.stamp_all(held, setting.targets)
+    results = yield from _repair(held, earlier)
+    failed = [result for result in results if not result.ok]
+    if failed:
+        yield from release(held)
+        raise incomplete(domain, failed)
+    return held
+
+
+def _repair(held: Held, earlier: view.View | None) -> view.Steps[list[Restored]]:
+    if not held.records:
+        return []
+    info = earlier.info if earlier else {}
+    now: effect.Instant = yield effect.Boottime()
+    stamp = info.get("boottime")
+    results = []
+    for item in sorted(held.records.values(), key=lambda r: (r.order, r.fault_id), reverse=True):
+        age_s = round(now.seconds - stamp, 1) if isinstance(stamp, int | float) and now.seconds >= stamp else None
+        more = {
+            "run": item.run,
+            "holder": earlier.holder if earlier and earlier.holder else "released",
+            "pid": info.get("pid"),
+            "age_s": age_s,
+        }
+        results.append((yield from restore.restore(held, item.fault_id, "repaired", **more)))
+    return results
+
+
+def raise_fault(held: Held, wanted: Wanted) -> view.Steps[record.Record]:
+    """See inject.inject."""
+    return (yield from inject.inject(held, wanted))
+
+
+def lower_fault(held: Held, name: str) -> view.Steps[Restored | None]:
+    """Restores the open fault of this name; None when no fault of that name is open."""
+    for item in held.records.values():
+        if item.name == name:
+            return (yield from restore.restore(held, item.fault_id, "fault-restored"))
+    return None
+
+
+def lower_all(held: Held) -> view.Steps[list[Restored]]:
+    """Restores every open fault, the last raised first; a failed one is tried once more after the others."""
+    results = yield from restore.restore_all(held, "fault-restored")
+    if all(result.ok for result in results):
+        return results
+    again = yield from restore.restore_all(held, "fault-restored")
+    return [result for result in results if result.ok] + again
+
+
+def keep_alive(held: Held) -> view.Steps[None]:
+    """A renewal and nothing else: a long phase calls it every so often."""
+    yield from holding.renew(held, "renew")
+
+
+def release(held: Held) -> view.Steps[None]:
+    """Gives the Lease back; records that are left stay on it, marked, so that the next one repairs without waiting."""
+    last = ""
+    for _ in range(6):
+        now: effect.Instant = yield effect.Boottime()
+        left_s = holding.tenure_left(held, now.seconds)
+        reply = yield effect.Patch(held.ref, _release(held), "release", min(view.REQUEST_S, left_s))
+        if isinstance(reply, effect.Done):
+            yield effect.Tell("lease-released", {"domain": held.domain, "records": len(held.records)})
+            return
+        last = reply.message
+        seen = yield effect.Get(held.ref)
+        if isinstance(seen, effect.Done):
+            now_view = view.parse(seen.thing)
+            if now_view.holder != held.holder:  # it went through, or a successor has it: either way it is not ours
+                yield effect.Tell("lease-released", {"domain": held.domain, "records": len(held.records)})
+                return
+            holding.adopt(held, seen.thing)
+    raise errors.ApiError(f"the Lease of {held.domain} could not be released: {last}", status=0)
+
+
+def _release(held: Held) -> objects.Patch:
+    notes: dict[str, str | None] = {view.NEEDS_REPAIR: "true" if held.records else None}
+    return (
+        objects.test(held.ref.uid, "metadata", "uid"),
+        objects.test(held.version, "metadata", "resourceVersion"),
+        objects.test(held.holder, "spec", "holderIdentity"),
+        objects.drop("spec", "holderIdentity"),
+        *objects.put_metadata({"metadata": {"annotations": held.notes}}, "annotations", notes),
+    )
+
+
+def incomplete(domain: str, failed: Iterable[Restored]) -> errors.RestoreIncomplete:
+    what = "; ".join(f"{result.record.name} on {result.record.target}: {result.error}" for result in failed)
+    return errors.RestoreIncomplete(
+        f"not everything under {domain} could be put back, and its record is kept: {what}",
+        next_step="mend what stands in the way, then: space_smoke repair",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one read says of a domain. `life` of the holder: dead, expired, alive, unknown, or none when released."""
+
+    view: view.View
+    life: str
+    reason: str
+
+
+def look(domains: Iterable[str], setting: Setting) -> view.Steps[list[Standing]]:
+    """Read-only: every Lease of ours by a single list call, its records, and what is known of its holder.
+
+    A domain whose Lease is missing is swept for by label, so that a deleted Lease hides no fault: what is found is shown
+    as a released Lease with those records.
+    """
+    reply = yield effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true")
+    if not isinstance(reply, effect.Found):
+        raise errors.ApiError(f"the Leases could not be listed: {reply.message}", status=0)
+    views = [view.parse(thing) for thing in reply.things]
+    missing = [domain for domain in domains if domain not in {seen.domain for seen in views}]
+    if missing:
+        views += yield from _orphaned(missing, setting)
+    standings = []
+    for seen in sorted(views, key=lambda v: v.domain):
+        if not seen.holder:
+            standings.append(Standing(seen, "none", "released"))
+            continue
+        judged = yield from acquire.life_of(seen)
+        standings.append(Standing(seen, judged.life, judged.reason))
+    return standings
+
+
+def _orphaned(missing: list[str], setting: Setting) -> view.Steps[list[view.View]]:
+    found = yield from acquire.swept(setting.targets)
+    views = []
+    for domain in missing:
+        notes = {
+            key: text
+            for thing in found
+            for key, text in objects.annotations_of(thing).items()
+            if key.startswith(record.PREFIX) and view.fence_on(thing, domain) is not None
+        }
+        if notes:
+            body = {"apiVersion": view.API_VERSION, "kind": "Lease", "metadata": {"name": domain, "annotations": notes}}
+            views.append(view.parse(body))
+    return views

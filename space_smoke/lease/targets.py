@@ -1,0 +1,115 @@
+"""Targets under the fence. Each write to one tests, inside that same write, that the fence on it is ours.
+
+The first thing after an acquisition is to stamp every target that a record or a label names. A write of an earlier holder
+lands either before the stamp, and then the stamp's reply shows it, or after it, and then the API server refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from space_smoke import errors
+from space_smoke.lease import acquire, view
+from space_smoke.lease import held as holding
+from space_smoke.model import effect, objects, record
+
+_ATTEMPTS = 8
+
+
+def stamp_all(held: holding.Held, kinds_to_sweep: Iterable[tuple[str, str]]) -> view.Steps[None]:
+    """Stamps the targets of all records and all targets that ever carried this domain's fence; adopts records that are
+    found on a target but not on the Lease (the Lease was deleted and made anew under a fault)."""
+    found = yield from acquire.swept(kinds_to_sweep)
+    stamped = [thing for thing in found if view.fence_on(thing, held.domain) is not None]
+    for thing in stamped:
+        fresh = yield from stamp(held, objects.ref_of(thing), missing_ok=True)
+        if fresh is not None:
+            yield from _adopt_records(held, fresh)
+    done = {objects.ref_of(thing).where() for thing in stamped}
+    for item in list(held.records.values()):
+        if item.target.where() not in done:
+            yield from stamp(held, item.target, missing_ok=True)
+
+
+def stamp(held: holding.Held, ref: objects.Ref, *, missing_ok: bool = False) -> view.Steps[objects.Object | None]:
+    """Sets our fence on whatever bears this name now and returns it as it was after the write; None when it is gone."""
+    last = ""
+    for _ in range(_ATTEMPTS):
+        reply = yield effect.Get(objects.Ref(*ref.where()))
+        if isinstance(reply, effect.No) and reply.status == 404:
+            if missing_ok:
+                return None
+            raise errors.ApiError(f"{ref} in namespace {ref.namespace} is not there", status=404)
+        if not isinstance(reply, effect.Done):
+            last = reply.message
+            continue
+        thing = reply.thing
+        fence = view.fence_on(thing, held.domain)
+        if fence == held.fence:
+            return thing
+        if fence is not None and fence > held.fence:
+            raise holding.lost(held, f"{ref} carries fence {fence}")
+        now: effect.Instant = yield effect.Boottime()
+        left_s = holding.tenure_left(held, now.seconds)
+        answer = yield effect.Patch(
+            objects.ref_of(thing), _stamp(held, thing, fence), "stamp", min(view.REQUEST_S, left_s)
+        )
+        if isinstance(answer, effect.Done):
+            return answer.thing
+        last = answer.message
+    raise errors.ApiError(f"{ref} could not be stamped with fence {held.fence}: {last}", status=0)
+
+
+def write(
+    held: holding.Held, thing: objects.Object, operations: Iterable[objects.Operation], purpose: str
+) -> view.Steps[effect.Done | effect.No | effect.Lost]:
+    """One write to a stamped target, guarded by its uid and our fence, and bounded by what is left of our tenure."""
+    now: effect.Instant = yield effect.Boottime()
+    left_s = holding.tenure_left(held, now.seconds)
+    reply: effect.Done | effect.No | effect.Lost = yield effect.Patch(
+        objects.ref_of(thing),
+        (
+            objects.test(objects.ref_of(thing).uid, "metadata", "uid"),
+            objects.test(str(held.fence), "metadata", "annotations", view.target_fence(held.domain)),
+            *operations,
+        ),
+        purpose,
+        min(view.REQUEST_S, left_s),
+    )
+    if isinstance(reply, effect.Lost):
+        held.in_doubt = True
+    return reply
+
+
+def certain(held: holding.Held, ref: objects.Ref) -> view.Steps[None]:
+    """After a write whose end is unknown: raises our own fence and stamps again, so that it can no longer land late."""
+    if held.in_doubt:
+        yield from holding.renew(held, "raise-fence", raise_fence=True)
+        yield from stamp(held, ref, missing_ok=True)
+        held.in_doubt = False
+
+
+def _stamp(held: holding.Held, thing: objects.Object, fence: int | None) -> objects.Patch:
+    key = view.target_fence(held.domain)
+    # A first stamp has no older one to test, so it is tied to the version that was read: a late one cannot land after
+    # a successor came and went.
+    guard = (
+        objects.test(str(fence), "metadata", "annotations", key)
+        if fence is not None
+        else objects.test(thing["metadata"]["resourceVersion"], "metadata", "resourceVersion")
+    )
+    return (
+        objects.test(objects.ref_of(thing).uid, "metadata", "uid"),
+        guard,
+        *objects.put_metadata(thing, "annotations", {key: str(held.fence)}),
+        *objects.put_metadata(thing, "labels", {view.FENCED: "true"}),
+    )
+
+
+def _adopt_records(held: holding.Held, thing: objects.Object) -> view.Steps[None]:
+    found, unreadable = record.read_all(objects.annotations_of(thing))
+    acquire.refuse_unreadable(held.domain, unreadable)
+    for item in found:
+        kind = held.kinds.get(item.kind)
+        if item.fault_id not in held.records and kind is not None and kind.domain == held.domain:
+            yield from holding.renew(held, "adopt", item)

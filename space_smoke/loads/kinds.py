@@ -1,0 +1,13 @@
+"""Every kind of load, by the word that scenarios use for it, with the function that drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from space_smoke.loads import api_state, ecw_connect, ecw_create, ecw_session, traffic
+from space_smoke.model import kinds
+
+_MODULES = (api_state, ecw_create, ecw_connect, ecw_session)
+
+KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}
+DRIVERS: Mapping[str, Callable[[traffic.Traffic], None]] = {module.KIND.name: module.drive for module in _MODULES}

@@ -1,0 +1,137 @@
+"""What every load shares: whom it asks, when a request is due, and how an answer becomes an event."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from space_smoke.bench import http, wait
+from space_smoke.model import history, scenario
+
+_BODY = 4000  # characters of an answer's body that are worth keeping
+
+
+@dataclass(slots=True)
+class Traffic:
+    """One load as it is driven. `pods` are the names it may address one by one; `began_wall_s` is the wall clock at the
+    run's start, to place a service's own stamps on the run's clock."""
+
+    load: scenario.Load
+    door: http.Door
+    emit: Callable[..., history.Event]
+    pods: list[str]
+    began_wall_s: float
+    seed: int
+    stop: threading.Event
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    sent: int = 0
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        return self.load.arguments.get(name, default)
+
+    def client(self, number: int) -> str | None:
+        """The client id of request `number`: the bare word, or word-0 … word-(n-1) in turn."""
+        word, clients = self.argument("client"), self.argument("clients", 1)
+        return word if word is None or clients == 1 else f"{word}-{number % clients}"
+
+    def pod(self, number: int) -> str | None:
+        """Which pod to address, in turn; None leaves it to the Service."""
+        return self.pods[number % len(self.pods)] if self.argument("pods") == "each" and self.pods else None
+
+    def ask(
+        self,
+        number: int,
+        do: str,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        pod: str | None = None,
+        client: str | None = None,
+        timeout_s: float = 30.0,
+        part: str = "",
+        **more: Any,
+    ) -> http.Answer:
+        """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests."""
+        headers = {"X-Client-ID": client} if client is not None else {}
+        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s)
+        name = f"{self.load.name}.{part}" if part else self.load.name
+        with self.turn:
+            self.sent += not part
+            self.emit("request", load=name, n=number, client=client, do=do, pod_asked=pod, **self.facts(answer), **more)
+        return answer
+
+    def facts(self, answer: http.Answer) -> dict[str, Any]:
+        """An answer as event data: see the request event in model.history."""
+        parsed = answer.parsed() if answer.status is not None and answer.status >= 400 else None
+        problem = parsed.get("error") if isinstance(parsed, dict) else None
+        decided = _number(answer.headers.get("x-space-decided-at"))
+        return {
+            "pod": answer.headers.get("x-space-pod"),
+            "sent_s": round(answer.sent_s, 6),
+            "answered_s": None if answer.answered_s is None else round(answer.answered_s, 6),
+            "ended_s": round(answer.ended_s, 6),
+            "status": answer.status,
+            "code": problem.get("code") if isinstance(problem, dict) else None,
+            "retry_after": _whole(answer.headers.get("retry-after")),
+            "error": answer.error,
+            "activation": decision(answer.headers.get("x-space-activation-decision")),
+            "concurrency": decision(answer.headers.get("x-space-concurrency-decision")),
+            "decided_s": None if decided is None else round(decided - self.began_wall_s, 6),
+            "limiter_ms": _limiter_ms(answer.headers.get("server-timing")),
+        }
+
+    def fan_out(self, total: int, concurrency: int, rate_rps: float | None, one: Callable[[int], Any]) -> None:
+        """Sends `total` requests with at most `concurrency` under way. With a rate the n-th is due at n/rate whatever
+        became of the others (open loop: a slow answer does not slow the senders)."""
+        began_s = self.door.clock()
+        with concurrent.futures.ThreadPoolExecutor(concurrency, thread_name_prefix=self.load.name) as pool:
+            futures = []
+            for number in range(total):
+                if rate_rps and not wait.pace(began_s + number / rate_rps, self.door.clock, self.stop):
+                    break
+                if self.stop.is_set():
+                    break
+                futures.append(pool.submit(one, number))
+            for future in futures:
+                future.result()
+
+
+def capped(value: Any) -> Any:
+    """A parsed body, or a note of its size when it is too long for the journal."""
+    return value if len(str(value)) <= _BODY else {"too_long": len(str(value))}
+
+
+def decision(header: str | None) -> Mapping[str, Any] | None:
+    """`refused; reason=none; client=a; would_reject=false` as a mapping; None when the limiter did not decide."""
+    if not header:
+        return None
+    outcome, *pairs = (part.strip() for part in header.split(";"))
+    found: dict[str, Any] = {"outcome": outcome}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        found[key] = value == "true" if key == "would_reject" else value
+    return found
+
+
+def _limiter_ms(header: str | None) -> float | None:
+    """The `limiter` metric of a Server-Timing header (W3C Server Timing), in milliseconds."""
+    for metric in (header or "").split(","):
+        name, *pairs = (part.strip() for part in metric.split(";"))
+        if name == "limiter":
+            return next((_number(pair.removeprefix("dur=")) for pair in pairs if pair.startswith("dur=")), None)
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None

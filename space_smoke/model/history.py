@@ -1,0 +1,80 @@
+"""The append-only events of a run. Doing appends here; judging reads from here and from nothing else.
+
+An event has a kind (one of `KINDS`), the seconds since the run began, and flat JSON data. The journal on disk is the
+same events, one JSON object a line, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS: Mapping[str, str] = {
+    "run-started": "the command, versions, bench, seed and scenario of this run",
+    "step-started": "a step of bring-up began",
+    "step-ended": "a step of bring-up ended: seconds, ok, detail",
+    "up": "the bench is up: its name, kubeconfig, the next command",
+    "down": "the bench is gone",
+    "note": "a sentence for the reader",
+    "scenario-started": "a scenario began: id, claim, phases, checks",
+    "phase-started": "a phase began: name, the faults that hold in it",
+    "phase-ended": "a phase ended: name, ok",
+    "wait-started": "a wait began: what it waits for",
+    "wait-ended": "a wait ended: seconds, ok, the last state seen",
+    "fault-planned": "a record was written: fault, kind, target, standing and fault value",
+    "fault-up": "a fault is in place and verified",
+    "fault-restored": "a target is standing again, verified, and its record cleared",
+    "fault-kept": "a restore did not succeed; the record stays",
+    "repaired": "a fault that another run left was put back: holder, age, proof",
+    "refused": "the run was refused: holder, fault, age",
+    "lease-acquired": "the Lease of a domain was taken: fence, from whom, by what proof",
+    "lease-released": "the Lease of a domain was released: records left on it",
+    "lease-lost": "the Lease of a domain is somebody else's now",
+    "pods": "the pods of a target, fresh from the API: names, node, whether terminating",
+    "load-started": "a load began: its arguments",
+    "request": "one request of a load and its answer",
+    "load-ended": "a load ended: how many requests",
+    "diagnostics": "what was gathered for the reader before anything was put back",
+    "verdict": "a check's judgement",
+    "open-faults": "a fresh read at the end: how many records are on the Leases",
+    "scenario-ended": "a scenario ended: outcome, injection, restore, harness",
+    "run-ended": "the exit code of this run",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`at_s`: seconds since the run began, by a clock that never goes back."""
+
+    index: int
+    at_s: float
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class History:
+    """Grows only. `clock` gives seconds since the run began; each listener sees each event once, in order."""
+
+    clock: Callable[[], float]
+    listeners: Sequence[Callable[[Event], None]] = ()
+    events: list[Event] = field(default_factory=list)
+
+    def emit(self, kind: str, /, **data: Any) -> Event:
+        """Appends one event. An unknown kind is a defect of the harness, so it raises KeyError."""
+        KINDS[kind]
+        event = Event(len(self.events), round(self.clock(), 6), kind, data)
+        self.events.append(event)
+        for listener in self.listeners:
+            listener(event)
+        return event
+
+
+def of_kind(events: Iterable[Event], kind: str) -> Iterator[Event]:
+    return (event for event in events if event.kind == kind)
+
+
+def requests(events: Iterable[Event], load: str) -> list[Event]:
+    """The requests of one load by their name, in the order they were answered."""
+    return [event for event in of_kind(events, "request") if event.data.get("load") == load]

@@ -1,0 +1,65 @@
+"""What a kind of fault, load or check declares. One file per kind, one table per package, the same word everywhere.
+
+Argument schemas are JSON Schema objects, closed (`additionalProperties: false`). Two formats carry units: a property of
+format `duration` is written `3s`, `250ms` or `2m` and arrives as float seconds under its name + "_s"; one of format
+`rate` is written `10/s` or `90/m` and arrives as float per second under its name + "_rps". All other values arrive as
+they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from space_smoke.model import history, objects, scenario, verdict
+
+Schema = Mapping[str, Any]
+
+
+class Unfit(Exception):
+    """A target cannot carry this fault: the message names the target, the value and the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """A fault that is one field of one Kubernetes object. All functions are pure.
+
+    `domain` names the Lease under which it may be up. `targets` are the target words it takes. `address` turns arguments
+    into the field's address inside the target as read (list entries by merge key, never by index), or raises Unfit.
+    `read` gives the field's value now, `wanted` the fault value; both in an encoding in which absent, null and a value
+    are three different things. `write` gives the operations that set the field to a value, guarded by tests of the field
+    as it was read.
+    """
+
+    name: str
+    summary: str
+    domain: str
+    targets: tuple[str, ...]
+    schema: Schema
+    address: Callable[[scenario.Arguments, objects.Object], Mapping[str, Any]]
+    read: Callable[[objects.Object, Mapping[str, Any]], objects.Json]
+    wanted: Callable[[scenario.Arguments, Mapping[str, Any]], objects.Json]
+    write: Callable[[objects.Object, Mapping[str, Any], objects.Json], list[objects.Operation]]
+    describe: Callable[[objects.Json], str]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadKind:
+    """Traffic. How it is driven lives in `space_smoke.loads`; this is what a scenario may say of it."""
+
+    name: str
+    summary: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CheckKind:
+    """A pure judge: (arguments, the run's events, the scenario) -> Verdict. It may not raise for any history: what cannot
+    be judged is `unknown`. `looks_at` names the argument that holds a load's name, or ""."""
+
+    name: str
+    summary: str
+    schema: Schema
+    judge: Callable[[scenario.Check, Sequence[history.Event], scenario.Scenario], verdict.Verdict]
+    looks_at: str = ""

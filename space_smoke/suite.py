@@ -1,0 +1,87 @@
+"""The public door for library users: choose scenarios, run them, judge a journal again. The command uses nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from space_smoke.model import history, run, scenario
+
+if TYPE_CHECKING:
+    from space_smoke.engine import suite as running
+    from space_smoke.spec import schema
+
+__all__ = ["choose", "rejudged", "run_scenarios", "tables", "write_reports"]
+
+SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
+
+
+def tables() -> schema.Tables:
+    """Every kind of fault, load and check that scenarios may name."""
+    from space_smoke.checks import kinds as checks
+    from space_smoke.faults import kinds as faults
+    from space_smoke.loads import kinds as loads
+    from space_smoke.spec import schema
+
+    return schema.Tables(faults.KINDS, loads.KINDS, checks.KINDS)
+
+
+def choose(
+    folder: Path | None = None, *, names: Sequence[str] = (), labels: Sequence[str] = (), shard: str | None = None
+) -> tuple[scenario.Scenario, ...]:
+    """Reads all scenarios of a folder (default: the project's) and chooses. Raises SpecError or UsageError."""
+    from space_smoke.spec import load, select
+
+    root = folder or SCENARIOS
+    return select.choose(
+        load.scenarios(root, tables()),
+        names=names,
+        labels=labels,
+        shard=select.parse_shard(shard) if shard else None,
+        durations=select.durations(root / "durations.json"),
+    )
+
+
+def run_scenarios(
+    names: Sequence[str],
+    options: running.Options | None = None,
+    *,
+    folder: Path | None = None,
+    listeners: Sequence[Callable[[history.Event], None]] = (),
+) -> list[run.Result]:
+    """Runs the named scenarios in order, as `space_smoke run` does; one Result each, see model.run.
+
+    Raises SpecError or UsageError before anything is touched; whatever happens later is in the results.
+    """
+    from space_smoke.engine import suite as running
+
+    chosen = choose(folder, names=names)
+    results, _code = running.run_all(chosen, options or running.Options(), listeners, running.new_run_id())
+    return results
+
+
+def rejudged(journal_path: Path) -> list[history.Event]:
+    """The events of a journal with the verdicts made anew by today's checks, for every scenario that still exists."""
+    from space_smoke.checks import judge
+    from space_smoke.report import journal
+
+    events = journal.read(journal_path)
+    known = {the.id: the for the in choose()}
+    kept = [event for event in events if event.kind != "verdict"]
+    fresh: list[history.Event] = []
+    for event in kept:
+        if event.kind == "scenario-ended" and event.data.get("scenario") in known:
+            for item in judge.judge_all(known[event.data["scenario"]], events):
+                data = {"check": item.check, "judged": str(item.judged), "sentence": item.sentence, "proof": item.proof}
+                fresh.append(history.Event(event.index, event.at_s, "verdict", data))
+        fresh.append(event)
+    return [replace(event, index=index) if event.kind == "verdict" else event for index, event in enumerate(fresh)]
+
+
+def write_reports(folder: Path, events: Sequence[history.Event]) -> None:
+    """junit.xml, report.json and report.html of a run, from its events alone."""
+    from space_smoke import report
+
+    report.write_all(folder, events)

@@ -1,0 +1,78 @@
+"""Each claim of the table holds for each chart, and helm refuses what the charts refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from space_smoke import errors
+from space_smoke.charts import render
+from space_smoke.tests.render import claims
+
+HELD = [pytest.param(claim, chart, id=f"{chart}-{claim.name}") for claim in claims.CLAIMS for chart in claim.charts]
+REFUSED = [
+    pytest.param(refusal, chart, id=f"{chart}-{refusal.name.replace(' ', '_')}")
+    for refusal in claims.REFUSALS
+    for chart in refusal.charts
+]
+
+
+@pytest.mark.parametrize(("claim", "chart"), HELD)
+def test_the_chart_keeps_its_claim(claim: claims.Claim, chart: str, helm: render.Renderer) -> None:
+    for case in claims.cases(claim, chart):
+        assert list(claim.judge(helm.render(case))) == [], str(case)
+
+
+@pytest.mark.parametrize(("refusal", "chart"), REFUSED)
+def test_helm_refuses_the_values_and_names_place_and_rule(
+    refusal: claims.Refusal, chart: str, helm: render.Renderer
+) -> None:
+    case = claims.cases(claims.Claim(claims.nothing, overrides=refusal.overrides), chart)[0]
+    with pytest.raises(errors.CommandFailed) as refused:
+        helm.render(case)
+    lines = [line for line in refused.value.output.splitlines() if refusal.place in line]
+    assert any(refusal.rule in line for line in lines), refused.value.output
+
+
+def test_two_renders_are_equal(helm: render.Renderer) -> None:
+    for chart in claims.ALL:
+        for case in claims.cases(claims.Claim(claims.nothing), chart):
+            assert helm.render(case).text == helm.render(case, fresh=True).text
+
+
+def test_helm_3_and_helm_4_render_the_same_objects(helm: render.Renderer, helm4: render.Renderer) -> None:
+    assert (helm.version[:2], helm4.version[:2]) == ("v3", "v4")
+    for chart in claims.ALL:
+        for case in claims.cases(claims.Claim(claims.nothing), chart):
+            old, new = helm.render(case).objects, helm4.render(case).objects
+            assert sorted(old, key=str) == sorted(new, key=str), str(case)
+
+
+def test_the_charts_share_one_file_of_definitions() -> None:
+    texts = {(claims.CHARTS / chart / "templates" / "_space.tpl").read_text() for chart in claims.ALL}
+    assert len(texts) == 1
+
+
+def test_every_chart_has_notes_and_a_values_file_for_least_and_most() -> None:
+    for chart in claims.ALL:
+        assert (claims.CHARTS / chart / "templates" / "NOTES.txt").stat().st_size > 0
+        assert {"minimal", "everything", "bench"} <= claims.values_files(chart).keys()
+
+
+def test_the_releases_are_every_chart_in_the_order_of_their_needs() -> None:
+    stages = [[release["release"] for release in stage] for stage in claims.STAGES]
+    assert stages == [["space-redis", "postgres"], ["space-api"]]
+    assert {path.parent.name for path in claims.CHARTS.glob("*/Chart.yaml")} == set(claims.ALL)
+
+
+def test_the_secrets_that_the_api_names_are_made_by_the_stage_before_it(helm: render.Renderer) -> None:
+    bench = claims.Claim(claims.nothing, values=("bench",))
+    made = {
+        item.name: item.body["stringData"]
+        for item in helm.render(claims.cases(bench, "postgres")[0]).objects
+        if item.kind == "Secret"
+    }
+    api = helm.render(claims.cases(bench, "space-api")[0])
+    for kind, name in (("Deployment", "space-api"), ("Job", "space-api-migrate")):
+        for entry in api.one(kind, name)["spec"]["template"]["spec"]["containers"][0]["env"]:
+            secret = entry.get("valueFrom", {}).get("secretKeyRef")
+            assert secret is None or secret["key"] in made[secret["name"]]

@@ -1,0 +1,66 @@
+"""The check `answers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from space_smoke.model import verdict
+from space_smoke.tests.unit import histories
+
+BODY = {"id": "sb-1", "state": "running", "limits": {"cpu": 1, "tags": ["a", "b"]}, "ready": True}
+EACH = [
+    {"step": 0, "status": 201, "body": {"state": "running", "limits": {"tags": ["a", "b"]}, "ready": True}},
+    {"step": 1, "status": 200, "exit_code": 3, "stdout": "hello\n", "stderr": ""},
+]
+
+
+def judge(*steps: dict[str, Any], each: list[dict[str, Any]] = EACH) -> verdict.Verdict:
+    story = histories.Story()
+    story.load("talk", steps, kind="ecw-session")
+    return histories.judged("answers", story, load="talk", each=each)
+
+
+def create(**more: Any) -> dict[str, Any]:
+    return histories.request("create", step=0, **{"body": BODY, **more})
+
+
+def command(**more: Any) -> dict[str, Any]:
+    return histories.request("command", step=1, **{"exit_code": 3, "stdout": "hello\n", "stderr": "", **more})
+
+
+def test_steps_that_answer_as_stated_pass() -> None:
+    found = judge(create(), command())
+    assert found.judged == verdict.Judged.PASS, found.sentence
+
+
+@pytest.mark.parametrize(
+    ("steps", "sentence"),
+    [
+        ((create(status=500), command()), "expected step 0 to answer status 201; saw 500"),
+        ((create(), command(exit_code=0)), "expected step 1 to answer exit_code 3; saw 0"),
+        ((create(), command(stdout="hello")), "expected step 1 to answer stdout 'hello\\n'; saw 'hello'"),
+        ((create(body={**BODY, "state": "paused"}),), "expected step 0 to answer body.state 'running'; saw 'paused'"),
+        (
+            (create(body={"state": "running"}),),
+            "expected step 0 to answer body.limits {'tags': ['a', 'b']}; saw nothing",
+        ),
+        ((create(body={**BODY, "ready": 1}),), "expected step 0 to answer body.ready True; saw 1"),
+        ((create(body={**BODY, "limits": {"tags": ["a"]}}),), "body.limits.tags ['a', 'b']; saw ['a']"),
+        ((create(status=None, error="reset"),), "expected step 0 to answer status 201; saw no answer (reset)"),
+    ],
+)
+def test_a_step_that_answers_otherwise_fails_and_names_the_place(
+    steps: tuple[dict[str, Any], ...], sentence: str
+) -> None:
+    found = judge(*steps)
+    assert found.judged == verdict.Judged.FAIL
+    assert sentence in found.sentence
+    assert len(found.proof) == 1
+
+
+def test_a_step_that_was_not_reached_is_unknown() -> None:
+    found = judge(create())
+    assert found.judged == verdict.Judged.UNKNOWN
+    assert "did not get to step 1" in found.sentence
