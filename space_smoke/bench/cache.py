@@ -8,7 +8,8 @@
 
 A piece is made in work/ and renamed into place, so a run killed at any instruction leaves either nothing or a folder in
 work/ that the next run removes. Locks are held by the run *and its children* (`proc.inherit`): when a lock is busy but
-the process that took it is dead, what remains are orphans of that run, and they are ended. Called by tools, images, kind.
+the process that took it is dead, what remains are orphans of that run, and they are ended. Called by tools, images,
+kind.
 """
 
 from __future__ import annotations

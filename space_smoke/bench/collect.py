@@ -7,7 +7,8 @@ Each piece is capped. A piece that cannot be had says why; collecting never rais
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 import urllib3
@@ -65,9 +66,13 @@ def _events(cluster: kube.Kube, namespace: str) -> str:
 
 def _leases(cluster: kube.Kube, namespace: str) -> str:
     return "\n".join(
-        json.dumps({"metadata": thing["metadata"], "spec": thing.get("spec")}, sort_keys=True)
+        json.dumps({"metadata": _without_fields(thing["metadata"]), "spec": thing.get("spec")}, sort_keys=True)
         for thing in cluster.listed("coordination.k8s.io/v1", "Lease", namespace)
     )
+
+
+def _without_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key != "managedFields"}
 
 
 def _log(cluster: kube.Kube, namespace: str, pod: str, container: str, *, previous: bool) -> str:

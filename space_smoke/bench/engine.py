@@ -92,7 +92,7 @@ def _install_wrapper(emit: cache.Emit) -> None:
         if "within-bounds" not in _CONFIG.read_text():
             raise errors.HostUnfit(
                 f"CAP_SYS_RESOURCE is not in the bounding set, and {_CONFIG} exists without our runc wrapper",
-                next_step=f'add "default-runtime": "within-bounds" with path {_WRAPPER} to {_CONFIG}, or remove that file',
+                next_step=f'add runtime "within-bounds" ({_WRAPPER}) as the default to {_CONFIG}, or remove that file',
             )
         return
     shutil.copy2(cache.KIND / "node-image/files/usr/local/sbin/runc-within-bounds", _WRAPPER)

@@ -1,7 +1,7 @@
 """The images of a bench: kind's node image, and one image per target of kind/images/Dockerfile on a Debian base.
 
-Pulled by digest where a registry answers, built from Debian packages and Go modules where none does; which of the two is
-an event. Everything is named by a digest of what it is made of (`space-smoke/node:v1.34.4-KEY`), so a changed recipe
+Pulled by digest where a registry answers, built from Debian packages and Go modules where none does; which of the two
+is an event. Everything is named by a digest of what it is made of (`space-smoke/node:v1.34.4-KEY`), so a changed recipe
 builds anew and an unchanged one is never built twice. Nothing is ever called `latest`. Called by engine.up.
 """
 
@@ -37,7 +37,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class NodeImage:
-    """`built` tells our image from a published one: it decides the kubelet's cgroup driver and how images are loaded."""
+    """`built` tells ours from a published one: it decides the kubelet's cgroup driver and how images are loaded."""
 
     reference: str
     identity: str
@@ -108,7 +108,7 @@ def _build_node(tag: str, emit: cache.Emit) -> None:
 
 
 def debian_root(packages: pathlib.Path, emit: cache.Emit) -> pathlib.Path:
-    """A tar archive of a minimal Debian with the packages that a file lists, one a line; made by debootstrap if missing."""
+    """A tar archive of a minimal Debian with the packages that a file lists; made by debootstrap where it is missing."""
     _root_only("debootstrap")
     if shutil.which("debootstrap") is None:
         raise errors.HostUnfit("debootstrap is not on PATH", next_step="scripts/bootstrap.sh as root")

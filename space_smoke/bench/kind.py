@@ -86,7 +86,7 @@ def create(
 
 
 def write_kubeconfig(kind: pathlib.Path, name: str) -> pathlib.Path:
-    """Fetches the cluster's kubeconfig into the bench's folder, whole; it holds a key, so only the owner may read it."""
+    """Fetches the cluster's kubeconfig into the bench's folder, whole. It holds a key: only the owner may read it."""
     text = proc.run([str(kind), "get", "kubeconfig", "--name", name], timeout_s=60).stdout
     path = register.kubeconfig(name)
     part = path.with_suffix(".part")

@@ -1,11 +1,11 @@
 """The one way this project starts other programs: bounded in time, in a session of its own, and dead when we are.
 
-Every child is started through `setpriv --pdeathsig KILL` (util-linux), so that a SIGKILL of this process reaches it too.
-Python's own way, a `preexec_fn`, runs Python code between fork and exec and can deadlock in a program with threads;
-`setpriv` costs a millisecond and keeps the pid. The signal is sent when the *thread* that started the child ends, which
-is no danger here: `run` blocks that thread until the child is gone. A child's own children get no such signal. They
-hold the file descriptors given to `inherit`, so whoever finds those locks still held by a dead run can end them
-(`bench.cache`). `contained` goes further, where we are root: the whole tree of processes dies with the child.
+Every child is started through `setpriv --pdeathsig KILL` (util-linux), so that a SIGKILL of this process reaches it
+too. Python's own way, a `preexec_fn`, runs Python code between fork and exec and can deadlock in a program with
+threads; `setpriv` costs a millisecond and keeps the pid. The signal is sent when the *thread* that started the child
+ends, which is no danger here: `run` blocks that thread until the child is gone. A child's own children get no such
+signal. They hold the file descriptors given to `inherit`, so whoever finds those locks still held by a dead run can end
+them (`bench.cache`). `contained` goes further, where we are root: the whole tree of processes dies with the child.
 
 Used by every module of `bench` that runs docker, kind, helm, debootstrap or go. Nothing else starts a process.
 """
@@ -91,7 +91,7 @@ def end_all() -> None:
 
 
 def contained(argv: Sequence[str]) -> list[str]:
-    """`argv` in a process and mount namespace of its own: whatever it starts or mounts is gone when it ends. Root only."""
+    """`argv` in process and mount namespaces of its own: what it starts or mounts is gone when it ends. Root only."""
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--", *argv]
 
 
@@ -110,8 +110,8 @@ def run(
 
     `stdin` is bytes to feed or a descriptor to read from; `env` is added to ours. `on_line` is called with each line of
     stdout and stderr as it comes, from this thread. Raises errors.CommandFailed for a non-zero return code (unless
-    `check` is false), when `timeout_s` has passed (returncode None) and when the program does not exist. On timeout, and
-    on any exception such as KeyboardInterrupt, the child's whole process group is killed and reaped first.
+    `check` is false), when `timeout_s` has passed (returncode None) and when the program does not exist. On timeout,
+    and on any exception such as KeyboardInterrupt, the child's whole process group is killed and reaped first.
     """
     started = time.monotonic()
     feed = stdin if isinstance(stdin, bytes) else None
@@ -152,7 +152,7 @@ def run(
 def _exchange(
     child: subprocess.Popen[bytes], feed: bytes | None, deadline: float, on_line: Callable[[str], None] | None
 ) -> tuple[str, str, bool]:
-    """Moves bytes both ways until the child has closed its ends and ended, or the deadline; the last item is 'in time'."""
+    """Moves bytes both ways until the child has ended, or the deadline. The last item says whether it was in time."""
     collected: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     told = dict.fromkeys(collected, 0)
     pending = memoryview(feed or b"")

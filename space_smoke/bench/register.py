@@ -1,8 +1,8 @@
 """The benches this cache knows: what each is made of, who makes it, and whether it was finished.
 
-benches/NAME/bench.json is written before the first container exists and after every change, whole each time. kind has no
-flag for labels, so this file is where run id, host, boot id, pid and start time of the maker are kept. State `creating`
-with a dead maker means: half made, remove and make again. Called by engine.up, engine.down and status.
+benches/NAME/bench.json is written before the first container exists and after every change, whole each time. kind has
+no flag for labels, so this file is where run id, host, boot id, pid and start time of the maker are kept. State
+`creating` with a dead maker means: half made, remove and make again. Called by engine.up, engine.down and status.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 class Entry:
     """bench.json. `config` is the digest of shape, node image and API port: another one means another cluster.
 
-    `releases` maps a release to the digest of chart, values and images that was installed last, and `revisions` to its Helm
-    revision then; `images` maps references to ids on the workers. `created_s` is Unix time.
+    `releases` maps a release to the digest of chart, values and images that was installed last, and `revisions` to its
+    Helm revision then; `images` maps references to ids on the workers. `created_s` is Unix time.
     """
 
     name: str

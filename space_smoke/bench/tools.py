@@ -1,8 +1,8 @@
 """The programs a bench needs (kind, helm, and the binaries of a node image), at the versions of kind/versions.yaml.
 
 For each: the one on PATH if it says the pinned version (kind and helm only), else the cache, else a prebuilt copy from
-$SPACE_SMOKE_PREBUILT, taken only when both digests match, else compiled from Go modules. Which it was is an event and is
-kept beside the program, never silent. Called by engine.up; `Pin` is also what doctor compares with.
+$SPACE_SMOKE_PREBUILT, taken only when both digests match, else compiled from Go modules. Which it was is an event and
+is kept beside the program, never silent. Called by engine.up; `Pin` is also what doctor compares with.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Versions:
 
 @functools.cache
 def versions() -> Versions:
-    """Reads the pins. Raises errors.BenchError when the checkout's kind/ folder is not there (a bare wheel lacks it)."""
+    """Reads the pins. Raises errors.BenchError where kind/ is not there: a bare wheel lacks it, a checkout has it."""
     path = cache.KIND / "versions.yaml"
     if not path.exists():
         raise errors.BenchError(
@@ -148,8 +148,8 @@ def _compile(pin: Pin, place: pathlib.Path, made: pathlib.Path) -> None:
     go = shutil.which("go")
     if go is None:
         raise errors.HostUnfit(
-            f"{pin.name} {pin.version} is neither cached nor in $SPACE_SMOKE_PREBUILT, and Go is not on PATH to compile it",
-            next_step=f"install Go ({versions().go} or newer), or name a folder of prebuilt programs in SPACE_SMOKE_PREBUILT",
+            f"{pin.name} {pin.version} is not cached, not in $SPACE_SMOKE_PREBUILT, and there is no Go on PATH to compile it",
+            next_step=f"install Go ({versions().go}), or name a folder of prebuilt programs in SPACE_SMOKE_PREBUILT",
         )
     env = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
     flags = ["-trimpath", "-ldflags", pin.ldflags]

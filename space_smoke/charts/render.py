@@ -1,13 +1,15 @@
 """Renders a chart with `helm template` and returns its objects, as the API server would read them.
 
 A `Renderer` starts one helm per distinct case: cases that agree in the chart's files, the values, the names and the
-versions of Helm and Kubernetes are rendered once. `render_all` uses both cores. A refusal keeps everything that helm
-said. Helm's NOTES are not part of a render. Called by the chart checks and by the render tests; needs no cluster.
+versions of Helm and Kubernetes are rendered once; with a `memory` folder that holds from run to run. `render_all` uses
+both cores. A refusal keeps everything that helm said. Helm's NOTES are not part of a render. Called by the chart checks and by the render tests; needs no cluster.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -21,7 +23,7 @@ from typing import Any, Protocol
 import yaml
 
 from space_smoke import errors
-from space_smoke.bench import proc
+from space_smoke.bench import cache, proc
 
 _RENDER_S = 30.0
 _SOURCE = re.compile(r"^# Source: (?:[^/\n]+/)?(.+)$", re.MULTILINE)
@@ -97,32 +99,50 @@ class Rendered:
 
 
 def locate(
-    name: str, environ: Mapping[str, str], cache: pathlib.Path, which: Callable[[str], str | None] = shutil.which
+    name: str, environ: Mapping[str, str], kept: pathlib.Path, which: Callable[[str], str | None] = shutil.which
 ) -> pathlib.Path:
-    """The program `name` (helm, helm4): from SPACE_SMOKE_<NAME>, else on PATH, else in the folder bin of `cache`.
+    """The program `name` (helm, helm4): from SPACE_SMOKE_<NAME>, else on PATH, else the file `kept`.
 
     Raises errors.HostUnfit when it is in none of them, or the variable names no file.
     """
     variable = f"SPACE_SMOKE_{name.upper()}"
-    candidates = [environ[variable]] if environ.get(variable) else [which(name), str(cache / "bin" / name)]
+    candidates = [environ[variable]] if environ.get(variable) else [which(name), str(kept)]
     for candidate in candidates:
         if candidate and pathlib.Path(candidate).is_file():
             return pathlib.Path(candidate)
-    looked = f"{variable}={candidates[0]}" if environ.get(variable) else f"{variable}, PATH and {cache / 'bin'}"
+    looked = f"{variable}={candidates[0]}" if environ.get(variable) else f"{variable}, PATH and {kept}"
     raise errors.HostUnfit(
         f"{name} was not found; looked at {looked}", next_step=f"scripts/bootstrap.sh, or set {variable}"
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What helm said to one case, as it is kept."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+
+
 class Renderer:
     """Renders with one helm binary for one Kubernetes version. Safe to use from several threads."""
 
-    def __init__(self, helm: pathlib.Path, *, kube_version: str, run: Runner = proc.run, workers: int = 2) -> None:
+    def __init__(
+        self,
+        helm: pathlib.Path,
+        *,
+        kube_version: str,
+        run: Runner = proc.run,
+        memory: pathlib.Path | None = None,
+        workers: int = 2,
+    ) -> None:
         self._helm = str(helm)
         self._kube_version = kube_version
         self._run = run
         self._workers = workers
-        self._done: dict[str, Finished] = {}
+        self._memory = memory
+        self._done: dict[str, _Said] = {}
         self.version = run(
             [self._helm, "version", "--short"], timeout_s=_RENDER_S, check=True, stdin=None
         ).stdout.strip()
@@ -134,11 +154,12 @@ class Renderer:
         rendered is not YAML, or holds a key twice.
         """
         key = self.key(case)
-        done = None if fresh else self._done.get(key)
+        done = None if fresh else self._recall(key)
         if done is None:
             stdin = json.dumps(case.overrides).encode() if case.overrides else None
-            done = self._run(self._argv(case), timeout_s=_RENDER_S, check=False, stdin=stdin)
-            self._done[key] = done
+            finished = self._run(self._argv(case), timeout_s=_RENDER_S, check=False, stdin=stdin)
+            done = _Said(finished.stdout, finished.stderr, finished.returncode)
+            self._keep(key, done)
         if done.returncode:
             raise self._failure(case, done.returncode, done.stderr, "helm refused")
         try:
@@ -175,6 +196,17 @@ class Renderer:
         ]
         parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in case.values]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _recall(self, key: str) -> _Said | None:
+        if key not in self._done and self._memory is not None:
+            with contextlib.suppress(OSError, ValueError, TypeError):  # not there, or of another version of this file
+                self._done[key] = _Said(**json.loads((self._memory / f"{key}.json").read_text()))
+        return self._done.get(key)
+
+    def _keep(self, key: str, said: _Said) -> None:
+        self._done[key] = said
+        if self._memory is not None:
+            cache.write_whole(self._memory / f"{key}.json", json.dumps(dataclasses.asdict(said)))
 
     def _argv(self, case: Case) -> list[str]:
         argv = [self._helm, "template", case.release, str(case.chart), "--namespace", case.namespace]

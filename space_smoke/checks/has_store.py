@@ -1,6 +1,6 @@
 """has-store: every pod says that it has a limiter store, and no decision so far was made without one.
 
-A pod's state (GET /v1/state) holds {"store": {"configured": true, ...}}.
+A pod's state (GET /v1/state) tells it per limiter: {"limiters": {"activation": {"store": "configured", ...}, ...}}.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from space_smoke.checks import facts, say
 from space_smoke.model import history, kinds, scenario, verdict
+
+CONFIGURED = "configured"
 
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
@@ -50,10 +52,13 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
 
 
 def _configured(event: history.Event) -> bool | None:
+    """Whether every limiter of the pod has a store; None when the state does not say."""
     state = event.data.get("state")
-    store = state.get("store") if isinstance(state, Mapping) else None
-    configured = store.get("configured") if isinstance(store, Mapping) else None
-    return configured if isinstance(configured, bool) else None
+    limiters = state.get("limiters") if isinstance(state, Mapping) else None
+    if not isinstance(limiters, Mapping) or not limiters:
+        return None
+    stores = [limiter.get("store") if isinstance(limiter, Mapping) else None for limiter in limiters.values()]
+    return None if None in stores else all(store == CONFIGURED for store in stores)
 
 
 def _pod(event: history.Event) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from space_smoke import errors
 from space_smoke.cli import parser
@@ -44,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell(error: errors.SpaceSmokeError, *, as_json: bool) -> None:
     if as_json:
-        shown = {"error": error.message, "next": error.next_step, "exit_code": error.exit_code}
+        shown: dict[str, Any] = {"error": error.message, "next": error.next_step, "exit_code": error.exit_code}
         if isinstance(error, errors.SpecError):
-            shown["mistakes"] = [{"place": item.place, "message": item.message} for item in error.mistakes]  # type: ignore[assignment]
+            shown["mistakes"] = [{"place": item.place, "message": item.message} for item in error.mistakes]
         print(json.dumps(shown))  # noqa: T201
     else:
         print(f"space_smoke: {error}", file=sys.stderr)  # noqa: T201

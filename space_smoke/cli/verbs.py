@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from space_smoke.cli import show
 def doctor(options: argparse.Namespace) -> int:
     from space_smoke.engine import doctor as examining
 
-    findings = examining.examine()
+    findings = examining.examine(examining.read())
     if options.json:
         show.as_json(
             {"findings": [{k: getattr(f, k) for k in ("name", "ok", "value", "rule", "fix")} for f in findings]}
@@ -105,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     run_id = running.new_run_id()
     folder: Path = options.runs / run_id
     folder.mkdir(parents=True)
-    with show.console(options) as listen, journal.Writer(folder / "journal.jsonl") as write:
+    with show.console(options) as listen, contextlib.closing(journal.Writer(folder / "journal.jsonl")) as write:
         _results, code = running.run_all(chosen, bench_options(options), (write, listen), run_id)
     _reports(folder)
     if options.json:

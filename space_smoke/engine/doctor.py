@@ -1,7 +1,8 @@
 """Host preflight: every finding with its value, the rule it is held against, and its cure.
 
-`read` gathers facts and judges nothing; `examine` is pure and judges facts, so each rule is tested without a machine that
-breaks it. A finding that does not block is advice: `up` tells it and goes on. Called by the command and by engine.up.
+`read` gathers facts and judges nothing; `examine` is pure and judges facts, so each rule is tested without a machine
+that breaks it. A finding that does not block is advice: `up` tells it and goes on. Called by the command and by
+engine.up.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Facts about this machine. `programs` says where each would come from: cache, PATH, prebuilt, compile or nowhere."""
+    """Facts about this machine. `programs`: where each would come from (cache, PATH, prebuilt, compile, nowhere)."""
 
     docker_command: bool
     dockerd_command: bool

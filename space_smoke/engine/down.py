@@ -1,4 +1,4 @@
-"""Removing benches: all of one (`down`), or what dead runs left (`reap`). Only benches of this cache are ever touched."""
+"""Removing benches: all of one (`down`), or what dead runs left (`reap`). Others than this cache's are never touched."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def erase(name: str, emit: cache.Emit) -> bool:
 
 
 def reap(emit: cache.Emit, *, guard_s: float = GUARD_S) -> list[str]:
-    """Removes the benches that dead runs left half made, or made for themselves alone, and that are older than the guard.
+    """Removes the benches that dead runs left half made, or made for themselves alone, and that are older than the
+    guard.
 
     Returns their names. A bench that was made to stay is never reaped, nor one whose maker may be alive.
     """

@@ -1,7 +1,8 @@
 """A list of steps, each begun as soon as those it comes after are done; independent ones overlap.
 
-The list is written in the order a person would do it by hand. A step may reach marks before it ends, so that others need
-not wait for all of it. The first failure ends every child process, lets the rest unwind, and is raised. Called by up.
+The list is written in the order a person would do it by hand. A step may reach marks before it ends, so that others
+need not wait for all of it. The first failure ends every child process, lets the rest unwind, and is raised. Called by
+up.
 """
 
 from __future__ import annotations

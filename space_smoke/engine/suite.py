@@ -142,7 +142,7 @@ def _cluster(options: Options, past: history.History, *, bring_up: bool = True) 
     if entry is None or entry.state != register.READY or not _answers(options.bench):
         if not bring_up:
             raise errors.BenchError(f"bench {options.bench} is not up", next_step="space_smoke up")
-        up.up(up.UpOptions(name=options.bench), past.emit)
+        up.up(up.UpOptions(name=options.bench), lambda kind, **data: past.emit(kind, **data) and None)
     return kube.Kube(register.kubeconfig(options.bench))
 
 

@@ -73,8 +73,9 @@ class BenchHandle:
 def up(options: UpOptions, emit: cache.Emit) -> BenchHandle:
     """Brings bench `options.name` up and returns it once all of it answers.
 
-    Raises errors.UsageError (name), errors.HostUnfit (machine), errors.Refused (a cluster that is not ours has the name),
-    errors.BenchError and its kinds (what did not come). What was made until then stays: the next `up` goes on from it.
+    Raises errors.UsageError (name), errors.HostUnfit (machine), errors.Refused (a cluster that is not ours has the
+    name), errors.BenchError and its kinds (what did not come). What was made until then stays: the next `up` goes on
+    from it.
     """
     register.check_name(options.name)
     told = _one_at_a_time(emit)

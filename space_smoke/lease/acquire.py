@@ -114,10 +114,20 @@ def described(seen: view.View) -> str:
 
 def cluster_uid() -> view.Steps[str]:
     """The identity of a cluster: names and resourceVersions start again with a new one, this does not."""
-    reply = yield effect.Get(CLUSTER)
+    reply = yield from asked(effect.Get(CLUSTER))
     if not isinstance(reply, effect.Done):
         raise errors.ApiError(f"the cluster's identity could not be read: {reply.message}", status=0)
     return str(reply.thing["metadata"]["uid"])
+
+
+def asked(read: effect.Get | effect.ListKind) -> view.Steps[effect.Done | effect.Found | effect.No | effect.Lost]:
+    """One read, asked again while no answer comes or the API server is busy: asking changes nothing."""
+    reply: effect.Done | effect.Found | effect.No | effect.Lost = yield read
+    for _ in range(_ATTEMPTS - 1):
+        if not (isinstance(reply, effect.Lost) or (isinstance(reply, effect.No) and reply.status == 429)):
+            break
+        reply = yield read
+    return reply
 
 
 def highest_fence(domain: str, targets: Iterable[tuple[str, str]]) -> view.Steps[int]:
@@ -130,7 +140,7 @@ def swept(targets: Iterable[tuple[str, str]]) -> view.Steps[list[objects.Object]
     """Every object that was ever stamped, by label, whatever any Lease says."""
     found: list[objects.Object] = []
     for api_version, kind in targets:
-        reply = yield effect.ListKind(api_version, kind, "", f"{view.FENCED}=true")
+        reply = yield from asked(effect.ListKind(api_version, kind, "", f"{view.FENCED}=true"))
         if not isinstance(reply, effect.Found):
             raise errors.ApiError(f"objects of kind {kind} could not be listed: {reply.message}", status=0)
         found += reply.things

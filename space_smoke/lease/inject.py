@@ -12,7 +12,7 @@ from typing import Any
 
 from space_smoke import errors
 from space_smoke.lease import held as holding
-from space_smoke.lease import targets, view
+from space_smoke.lease import acquire, targets, view
 from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 6
@@ -33,7 +33,11 @@ class Wanted:
 def inject(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
     """Raises Unfit (the target cannot carry it), Refused (a fault is up on that field), LeaseLost, BenchError."""
     started: effect.Instant = yield effect.Boottime()
-    item = yield from _planned(held, wanted)
+    try:
+        item = yield from _planned(held, wanted)
+    except (kinds.Unfit, errors.Refused):
+        yield from holding.renew(held, "renew")  # what was read may be a successor's fault: then the Lease is lost
+        raise
     yield from holding.renew(held, "record", item)
     yield effect.Tell("fault-planned", described(held, wanted.kind, item))
     thing = yield from targets.stamp(held, item.target)
@@ -64,7 +68,7 @@ def described(held: holding.Held, kind: kinds.FaultKind, item: record.Record) ->
 
 def _planned(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
     """The record of the fault, from one consistent read of the target."""
-    reply = yield effect.Get(wanted.target)
+    reply = yield from acquire.asked(effect.Get(wanted.target))
     if not isinstance(reply, effect.Done):
         raise errors.ApiError(f"fault {wanted.name}: {wanted.target} could not be read: {reply.message}", status=0)
     field = wanted.kind.address(wanted.arguments, reply.thing)

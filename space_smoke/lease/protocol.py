@@ -34,7 +34,7 @@ def take(domain: str, setting: Setting) -> view.Steps[Held]:
     Raises Refused, ApiError, LeaseLost; RestoreIncomplete when a record could not be put back: then the Lease is
     released again with that record on it, because no new fault may be raised over an old one.
     """
-    before = yield effect.Get(view.ref(domain))
+    before = yield from acquire.asked(effect.Get(view.ref(domain)))
     earlier = view.parse(before.thing) if isinstance(before, effect.Done) else None
     held = yield from acquire.acquire(domain, setting.identity, setting.kinds, setting.targets)
     yield from targets.stamp_all(held, setting.targets)
@@ -147,7 +147,9 @@ def look(domains: Iterable[str], setting: Setting) -> view.Steps[list[Standing]]
     A domain whose Lease is missing is swept for by label, so that a deleted Lease hides no fault: what is found is shown
     as a released Lease with those records.
     """
-    reply = yield effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true")
+    reply = yield from acquire.asked(
+        effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true")
+    )
     if not isinstance(reply, effect.Found):
         raise errors.ApiError(f"the Leases could not be listed: {reply.message}", status=0)
     views = [view.parse(thing) for thing in reply.things]

@@ -43,7 +43,7 @@ KIND = kinds.LoadKind(
 
 
 def drive(load: traffic.Traffic) -> None:
-    sandbox = ""
+    sandbox, left = "", ""  # steps after a delete still name the sandbox: that it is gone is an answer too
     for number, step in enumerate(load.argument("steps")):
         if load.stop.is_set():
             break
@@ -51,11 +51,11 @@ def drive(load: traffic.Traffic) -> None:
         timeout_s = ecw_create.START_S
         answer = _ask(load, number, step, method, path, body, timeout_s, sandbox)
         if step["do"] == "create":
-            sandbox = ecw_create.created(answer.parsed(), answer.status) or ""
+            sandbox = left = ecw_create.created(answer.parsed(), answer.status) or ""
         elif step["do"] == "delete" and answer.status == 204:
-            sandbox = ""
-    if sandbox:
-        ecw_create.remove(load, [sandbox])
+            left = ""
+    if left:
+        ecw_create.remove(load, [left])
 
 
 def _request(step: Mapping[str, Any], sandbox: str) -> tuple[str, str, Any]:

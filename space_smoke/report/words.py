@@ -55,10 +55,7 @@ def count(number: int, noun: str) -> str:
 
 
 def command(started: Mapping[str, Any]) -> str:
-    """The command as a person would type it. argv[0] is a path of this machine, so its place takes the program's name."""
-    argv = started.get("argv")
-    if isinstance(argv, list | tuple) and argv:
-        return " ".join(["space_smoke", *(shlex.quote(one_line(word)) for word in argv[1:])])
+    """The command that was typed."""
     said = one_line(started.get("command") or "")
     return said if said.startswith("space_smoke") else f"space_smoke {said}".strip()
 

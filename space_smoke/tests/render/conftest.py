@@ -1,4 +1,4 @@
-"""Helm for the render tests: found once, and shared so that each distinct case is rendered once in a session."""
+"""Helm for the render tests: found once, and each distinct case is rendered once, also over several sessions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import os
 
 import pytest
 
-from space_smoke.bench import cache
+from space_smoke.bench import cache, tools
 from space_smoke.charts import render
-
-KUBE_VERSION = "v1.34.4"
 
 
 def _renderer(name: str) -> render.Renderer:
-    return render.Renderer(render.locate(name, os.environ, cache.folder()), kube_version=KUBE_VERSION)
+    versions = tools.versions()
+    kept = cache.folder() / "binaries" / versions.pins[name].key / name
+    helm = render.locate(name, os.environ, kept)
+    return render.Renderer(helm, kube_version=versions.kubernetes, memory=cache.folder() / "renders")
 
 
 @pytest.fixture(scope="session")

@@ -279,8 +279,3 @@ def a_helm_test_is_there_and_cleans_up(rendered: render.Rendered) -> Iterator[st
             pod.spec.get("activeDeadlineSeconds") or pod.owner.body["spec"].get("activeDeadlineSeconds")
         ):
             yield f"{pod.owner}: may run for ever"
-
-
-def helm_warns_of_nothing(rendered: render.Rendered) -> Iterator[str]:
-    if rendered.warnings.strip():
-        yield rendered.warnings.strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shutil
 from collections.abc import Mapping
@@ -19,8 +20,7 @@ VARIANTS = yaml.safe_load((pathlib.Path(__file__).parent / "broken" / "variants.
 
 def planted(chart: str, edit: Mapping[str, Any], place: pathlib.Path) -> pathlib.Path:
     """A copy of `chart` below `place` with one edit. The text to replace must be there, or the fault was not planted."""
-    folder = place / chart
-    shutil.copytree(claims.CHARTS / chart, folder)
+    folder = _copy(chart, place)
     file = folder / edit["file"]
     text = file.read_text()
     assert edit["replace"] in text, f"{edit['file']} no longer holds {edit['replace']!r}; plant the fault anew"
@@ -29,14 +29,19 @@ def planted(chart: str, edit: Mapping[str, Any], place: pathlib.Path) -> pathlib
 
 
 def judged(chart: str, folder: pathlib.Path, helm: render.Renderer) -> dict[str, list[str]]:
-    """The claims that `folder` breaks, each with its sentences."""
+    """The claims that `folder` breaks, each with its sentences; each claim is judged with the last of its values."""
+    asked = [claim for claim in claims.CLAIMS if chart in claim.charts]
     found: dict[str, list[str]] = {}
-    for claim in claims.CLAIMS:
-        if chart in claim.charts:
-            for outcome in helm.render_all(claims.cases(claim, chart, folder)[-1:]):
-                assert isinstance(outcome, render.Rendered), str(outcome)
-                found.setdefault(claim.name, []).extend(claim.judge(outcome))
-    return {name: sentences for name, sentences in found.items() if sentences}
+    outcomes = helm.render_all(claims.cases(claim, chart, folder)[-1] for claim in asked)
+    for claim, outcome in zip(asked, outcomes, strict=True):
+        assert isinstance(outcome, render.Rendered), str(outcome)
+        try:
+            sentences = list(claim.judge(outcome))
+        except KeyError as missing:
+            sentences = [str(missing)]
+        if sentences:
+            found[claim.name] = sentences
+    return found
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v['chart']}-{v['claim']}")
@@ -50,3 +55,80 @@ def test_a_planted_fault_fails_exactly_its_claim(
 
 def test_every_claim_has_a_planted_fault() -> None:
     assert {claim.name for claim in claims.CLAIMS} == {variant["claim"] for variant in VARIANTS}
+
+
+@pytest.mark.parametrize("chart", claims.ALL)
+def test_a_level_that_is_left_open_is_found(chart: str, helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    folder = _copy(chart, tmp_path)
+    file = folder / "values.schema.json"
+    for path in test_schema.levels(json.loads(file.read_text())):
+        schema = json.loads(file.read_text())
+        dict(test_schema.walk(schema))[path]["additionalProperties"] = True
+        opened = _copy(chart, tmp_path / "-".join(("level", *path)), schema)
+        assert test_schema.unknown_keys_accepted(chart, helm, opened) == [path]
+
+
+@pytest.mark.parametrize("chart", claims.ALL)
+def test_a_leaf_without_a_type_is_found(chart: str, helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    schema = test_schema.schema_of(claims.CHARTS / chart)
+    leaves = test_schema.leaves(schema)
+    for node in leaves.values():
+        node.clear()
+    folder = _copy(chart, tmp_path, schema)
+    assert test_schema.wrong_types_accepted(chart, helm, folder) == list(leaves)
+
+
+@pytest.mark.parametrize(
+    ("chart", "file", "replace", "by", "leaf"),
+    [
+        ("space-redis", "templates/deployment.yaml", ".Values.maxmemory", '"64mb"', ("maxmemory",)),
+        ("postgres", "templates/statefulset.yaml", ".Values.persistence.size", '"1Gi"', ("persistence", "size")),
+        ("space-api", "templates/migrate.yaml", "{{ .Values.migrate.backoffLimit }}", "1", ("migrate", "backoffLimit")),
+    ],
+)
+def test_a_value_without_effect_is_found(
+    chart: str, file: str, replace: str, by: str, leaf: tuple[str, ...], helm: render.Renderer, tmp_path: pathlib.Path
+) -> None:
+    folder = planted(chart, {"file": file, "replace": replace, "by": by}, tmp_path)
+    assert test_schema.values_without_effect(chart, helm, folder) == [leaf]
+
+
+def test_a_value_whose_removal_leaves_a_null_is_found(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    edit = {
+        "file": "templates/service.yaml",
+        "replace": "type: ClusterIP",
+        "by": "type: {{ .Values.nodeSelectorExtras }}",
+    }
+    folder = planted("space-redis", edit, tmp_path)
+    found = test_schema.nulls_left("space-redis", helm, folder)
+    assert found
+    assert set(found) == {"Service/space-redis (templates/service.yaml).spec.type is null"}
+
+
+@pytest.mark.parametrize("refusal", claims.REFUSALS, ids=lambda refusal: refusal.name.replace(" ", "_"))
+def test_a_chart_without_its_rules_refuses_nothing_by_name(
+    refusal: claims.Refusal, helm: render.Renderer, tmp_path: pathlib.Path
+) -> None:
+    chart = refusal.charts[0]
+    folder = _copy(chart, tmp_path, {})
+    for file in folder.glob("templates/*"):
+        if file.is_file():
+            file.write_text(file.read_text().replace("{{- fail (", "{{- $_ := print ("))
+    case = claims.cases(claims.Claim(claims.nothing, overrides=refusal.overrides), chart, folder)[0]
+    (outcome,) = helm.render_all([case])
+    assert not (isinstance(outcome, errors.CommandFailed) and refusal.heard_in(outcome.output))
+
+
+def test_a_random_value_makes_two_renders_differ(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    edit = {"file": "templates/service.yaml", "replace": "name: redis", "by": "name: {{ randAlphaNum 9 | lower }}"}
+    folder = planted("space-redis", edit, tmp_path)
+    case = render.Case(folder, "space-redis")
+    assert helm.render(case).text != helm.render(case, fresh=True).text
+
+
+def _copy(chart: str, place: pathlib.Path, schema: Mapping[str, Any] | None = None) -> pathlib.Path:
+    folder = place / chart
+    shutil.copytree(claims.CHARTS / chart, folder)
+    if schema is not None:
+        (folder / "values.schema.json").write_text(json.dumps(schema))
+    return folder

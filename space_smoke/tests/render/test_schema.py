@@ -23,20 +23,20 @@ WITHOUT_EFFECT = {("global",): "Helm hands it to every chart of an umbrella; the
 _STRAY = "noSuchKey"
 
 
-def schema_of(folder: pathlib.Path) -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json.loads((folder / "values.schema.json").read_text())
+def schema_of(folder: pathlib.Path) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((folder / "values.schema.json").read_text())
     return schema
 
 
 @functools.cache
-def _schema(chart: str) -> Mapping[str, Any]:
+def _schema(chart: str) -> dict[str, Any]:
     return schema_of(claims.CHARTS / chart)
 
 
-def walk(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def walk(schema: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every property's path with its resolved schema, and the root's with the empty path."""
 
-    def step(node: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    def step(node: dict[str, Any], path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         if "$ref" in node:
             node = schema["definitions"][node["$ref"].rpartition("/")[2]]
         yield path, node
@@ -46,12 +46,12 @@ def walk(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     yield from step(schema, ())
 
 
-def levels(schema: Mapping[str, Any]) -> list[Path]:
+def levels(schema: dict[str, Any]) -> list[Path]:
     """The levels whose keys are the chart's own."""
     return [path for path, node in walk(schema) if "properties" in node]
 
 
-def leaves(schema: Mapping[str, Any]) -> dict[Path, Mapping[str, Any]]:
+def leaves(schema: dict[str, Any]) -> dict[Path, dict[str, Any]]:
     return {path: node for path, node in walk(schema) if "properties" not in node}
 
 

@@ -23,12 +23,11 @@ class Story:
     at_s: float = 0.0
     events: list[history.Event] = field(default_factory=list)
 
-    def add(self, kind: str, /, at_s: float | None = None, **data: Any) -> history.Event:
-        history.KINDS[kind]
+    def add(self, event: str, at_s: float | None = None, /, **data: Any) -> history.Event:
+        history.KINDS[event]
         self.at_s = max(self.at_s, self.at_s if at_s is None else at_s)
-        event = history.Event(len(self.events), self.at_s, kind, data)
-        self.events.append(event)
-        return event
+        self.events.append(history.Event(len(self.events), self.at_s, event, data))
+        return self.events[-1]
 
     def pods(self, load: str | None, names: Sequence[str] = PODS, **changes: Any) -> history.Event:
         """Current pods, ready and not terminating; `changes` apply to the last of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from space_smoke.model import verdict
@@ -28,6 +28,7 @@ def test_exactly_the_cap_held_and_the_rest_refused_passes() -> None:
     assert found.sentence == "exactly 3 of 12 accepted, 9 refused with 429 client_concurrency_limited"
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 12), st.floats(0.7, 9.0))
 def test_a_true_cap_passes_and_one_that_leaks_a_place_fails(limit: int, over: int, hold_s: float) -> None:
     assert judge(burst(limit, over, hold_s), limit).judged == verdict.Judged.PASS
@@ -35,6 +36,7 @@ def test_a_true_cap_passes_and_one_that_leaks_a_place_fails(limit: int, over: in
     assert judge(burst(limit - 1, over + 1, hold_s), limit).judged == verdict.Judged.FAIL
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0.05, 2)), min_size=2, max_size=30), st.integers(1, 4))
 def test_no_true_cap_ever_fails_however_requests_come_and_go(arrivals: list[tuple[float, float]], limit: int) -> None:
     requests: list[dict[str, Any]] = []

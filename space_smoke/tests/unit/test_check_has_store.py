@@ -7,9 +7,14 @@ from typing import Any
 from space_smoke.model import verdict
 from space_smoke.tests.unit import histories
 
+BOTH = ("configured", "configured")
 
-def state(pod: str, **store: Any) -> dict[str, Any]:
-    return histories.request("state", pod=pod, decided_s=None, limiter_ms=None, state={"store": store})
+
+def state(pod: str, *stores: str) -> dict[str, Any]:
+    limiters = {
+        name: {"store": store} for name, store in zip(("activation", "client_concurrency"), stores, strict=False)
+    }
+    return histories.request("state", pod=pod, decided_s=None, limiter_ms=None, state={"limiters": limiters})
 
 
 def judge(*requests: dict[str, Any], before: list[dict[str, Any]] | None = None) -> verdict.Verdict:
@@ -21,12 +26,12 @@ def judge(*requests: dict[str, Any], before: list[dict[str, Any]] | None = None)
 
 
 def test_a_store_on_every_pod_passes() -> None:
-    found = judge(*(state(pod, configured=True) for pod in histories.PODS))
+    found = judge(*(state(pod, *BOTH) for pod in histories.PODS))
     assert found.judged == verdict.Judged.PASS, found.sentence
 
 
 def test_a_pod_without_a_store_fails_and_is_named() -> None:
-    found = judge(state(histories.PODS[0], configured=True), state(histories.PODS[1], configured=False))
+    found = judge(state(histories.PODS[0], *BOTH), state(histories.PODS[1], "configured", "none"))
     assert found.judged == verdict.Judged.FAIL
     assert found.sentence == f"expected every pod to have a limiter store; saw none configured on {histories.PODS[1]}"
     assert len(found.proof) == 1
@@ -34,13 +39,13 @@ def test_a_pod_without_a_store_fails_and_is_named() -> None:
 
 def test_an_earlier_misconfigured_decision_fails() -> None:
     earlier = [histories.drawn(0.5, True, activation=histories.decision("admitted", "misconfigured"))]
-    found = judge(*(state(pod, configured=True) for pod in histories.PODS), before=earlier)
+    found = judge(*(state(pod, *BOTH) for pod in histories.PODS), before=earlier)
     assert found.judged == verdict.Judged.FAIL
     assert "misconfigured" in found.sentence
 
 
 def test_a_pod_that_was_not_asked_is_unknown() -> None:
-    found = judge(state(histories.PODS[0], configured=True))
+    found = judge(state(histories.PODS[0], *BOTH))
     assert found.judged == verdict.Judged.UNKNOWN
     assert histories.PODS[1] in found.sentence
 

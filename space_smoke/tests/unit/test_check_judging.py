@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from space_smoke.checks import judge, kinds
@@ -104,6 +104,7 @@ tangled = st.lists(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(tangled)
 def test_no_history_makes_a_check_raise(drawn: list[tuple[str, dict[str, Any]]]) -> None:
     events = [history.Event(n, float(n), kind, {"load": "drain", **data}) for n, (kind, data) in enumerate(drawn)]

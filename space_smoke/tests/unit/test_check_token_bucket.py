@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from space_smoke.model import verdict
@@ -63,6 +63,7 @@ def test_an_exact_bucket_passes() -> None:
     assert "refused with 429" in found.sentence
 
 
+@settings(deadline=None)
 @given(gaps, st.data())
 def test_any_demand_on_an_exact_bucket_passes_or_never_empties_it(apart: list[float], data: st.DataObject) -> None:
     times_s = [1.0 + sum(apart[:n]) for n in range(len(apart))]
@@ -73,6 +74,7 @@ def test_any_demand_on_an_exact_bucket_passes_or_never_empties_it(apart: list[fl
     assert found.judged == (verdict.Judged.UNKNOWN if all(admitted) else verdict.Judged.PASS), found.sentence
 
 
+@settings(deadline=None)
 @given(jitters)
 def test_a_bucket_that_forgets_itself_and_admits_all_fails(jitter: list[float]) -> None:
     found = judge(told(demand(), [True] * 24, jitter))
@@ -82,6 +84,7 @@ def test_a_bucket_that_forgets_itself_and_admits_all_fails(jitter: list[float]) 
     assert found.proof
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 0.999), jitters)
 def test_a_bucket_that_counts_whole_seconds_fails_wherever_the_second_falls(offset: float, jitter: list[float]) -> None:
     found = judge(told(demand(), lumps(demand(), offset), jitter))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from space_smoke import errors
 from space_smoke.model import scenario
-from space_smoke.spec import load, nodes
+from space_smoke.spec import arguments, load, nodes
 from space_smoke.tests.unit import spec_tables
 
 _CASES = pathlib.Path(__file__).parent / "spec_cases"
@@ -120,6 +120,15 @@ def test_units_and_defaults_reach_into_lists(tmp_path: pathlib.Path) -> None:
     assert made.phases[1].loads[0].arguments == {
         "steps": [{"do": "create", "timeout_s": 10.0}, {"do": "command", "timeout_s": 120.0}]
     }
+
+
+def test_units_reach_into_the_branches_of_a_choice_and_leave_other_values_alone() -> None:
+    branches = [{"properties": {"wait": spec_tables.DURATION}}, {"properties": {"wait": {"type": "integer"}}}]
+    for word in ("oneOf", "anyOf", "allOf"):
+        assert arguments.arrived({word: branches}, {"wait": "2m"}) == {"wait_s": 120.0}
+        assert arguments.arrived({word: branches}, {"wait": 3}) == {"wait": 3}
+    by_name = {"properties": {"each": {"additionalProperties": {"properties": {"at": spec_tables.RATE}}}}}
+    assert arguments.arrived(by_name, {"each": {"a": {"at": "90/m"}}}) == {"each": {"a": {"at_rps": 1.5}}}
 
 
 def test_checks_that_look_alike_get_labels_of_their_own(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,44 @@
+"""Fixtures: one Redis per test, emptied; one Postgres and one API per session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import process, stores
+
+
+@pytest.fixture(scope="session")
+def _redis_server() -> Iterator[stores.Redis]:
+    server = stores.Redis()
+    server.start()
+    yield server
+    server.client.close()
+    server.stop()
+
+
+@pytest.fixture
+def redis_server(_redis_server: stores.Redis) -> Iterator[stores.Redis]:
+    """A running, empty redis-server with its default settings; a test may stop, freeze or reconfigure it."""
+    if not _redis_server._answers():
+        _redis_server.start()
+    _redis_server.client.flushall()
+    yield _redis_server
+    _redis_server.stop()
+    _redis_server.start()
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A migrated database; the URL of its app role."""
+    with stores.postgres(tmp_path_factory.mktemp("postgres")) as pattern:
+        process.migrate(pattern.format(role="owner"), app_role="app")
+        yield pattern.format(role="app")
+
+
+@pytest.fixture
+def start_api(database: str) -> Iterator[process.Start]:
+    """Starts API processes with the given settings on top of a plain configuration; all are stopped at the end."""
+    with process.starter({"SPACE_DATABASE_URL": database}) as start:
+        yield start

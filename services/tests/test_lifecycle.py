@@ -1,0 +1,137 @@
+"""Start, readiness, drain and the database's comings and goings."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from limiters import concurrency
+from tests import limiting, process, stores
+
+
+def test_an_idle_pod_exits_when_its_drain_is_over(start_api: process.Start) -> None:
+    api = start_api(SPACE_DRAIN_S="0.5")
+    started = time.monotonic()
+    assert api.stop() == 0
+    assert 0.5 <= time.monotonic() - started <= 1.5
+
+
+def test_a_stopping_pod_is_unready_and_serves_on(start_api: process.Start) -> None:
+    api = start_api(SPACE_DRAIN_S="1")
+    api.process.send_signal(signal.SIGTERM)
+    stores.wait_until("unready", lambda: api.call("GET", "/readyz").status == 503, 0.9)
+    assert api.call("GET", "/healthz").status == 200
+    made = api.create()
+    assert made.status == 201
+    assert made.headers["Connection"] == "close"
+    assert api.stop() == 0
+
+
+def test_stopping_ends_held_connections_in_order_and_gives_leases_back(
+    start_api: process.Start, redis_server: stores.Redis
+) -> None:
+    api = start_api(SPACE_REDIS_URL=redis_server.url, SPACE_DRAIN_S="0.3")
+    path = f"/v1/sandboxes/{api.create().json()['id']}/connect"
+    answer = api.call("POST", path, {"hold_s": 60}, preload_content=False)
+    stores.wait_until("the lease is held", lambda: limiting.leases(redis_server, concurrency.UNSPECIFIED) == 1)
+    started = time.monotonic()
+    api.process.send_signal(signal.SIGTERM)
+    assert json.loads(answer.data.splitlines()[-1]) == {"event": "closed", "reason": "stopping"}
+    assert api.stop() == 0
+    assert time.monotonic() - started <= 2
+    assert limiting.leases(redis_server, concurrency.UNSPECIFIED) == 0
+
+
+def test_work_in_hand_is_finished_before_the_pod_ends(start_api: process.Start) -> None:
+    api = start_api(SPACE_DRAIN_S="0.1")
+    path = f"/v1/sandboxes/{api.create().json()['id']}/command"
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        running = threads.submit(api.call, "POST", path, {"command": ["sleep", "0.7"]})
+        stores.wait_until("the command runs", lambda: not running.done() and threading.active_count() > 1)
+        time.sleep(0.2)
+        api.process.send_signal(signal.SIGTERM)
+        assert running.result().status == 200
+    assert api.stop() == 0
+
+
+def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
+    start_api: process.Start, redis_server: stores.Redis
+) -> None:
+    settings = {
+        "SPACE_REDIS_URL": redis_server.url,
+        "SPACE_API_CLIENT_CONCURRENCY_MODE": "enforce",
+        "SPACE_API_CLIENT_CONCURRENCY_LIMIT": "1",
+        "SPACE_API_CLIENT_CONCURRENCY_LEASE_S": "1",
+    }
+    api, other = start_api(**settings), start_api(**settings)
+    path = f"/v1/sandboxes/{api.create().json()['id']}/connect"
+    api.call("POST", path, {"hold_s": 60}, preload_content=False)
+    api.stop(signal.SIGKILL)
+    killed = time.monotonic()
+    assert other.call("POST", path, {"hold_s": 0}).status == 429
+    stores.wait_until("the lost lease ends", lambda: other.call("POST", path, {"hold_s": 0}).status == 200, 3)
+    assert time.monotonic() - killed <= 1.5
+
+
+def test_a_pod_without_its_database_lives_unready_and_answers_503_soon(tmp_path: Path) -> None:
+    with stores.postgres(tmp_path) as pattern:
+        process.migrate(pattern.format(role="owner"), "app")
+        with process.starter({"SPACE_DATABASE_URL": pattern.format(role="app")}) as start:
+            api = start()
+            assert api.create().status == 201
+            with psycopg.connect(pattern.format(role="postgres"), autocommit=True) as admin:
+                admin.execute("ALTER DATABASE space WITH ALLOW_CONNECTIONS false")
+                admin.execute("ALTER ROLE app NOLOGIN")
+                admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'")
+                started = time.monotonic()
+                gone = api.create()
+                assert (gone.status, gone.json()["error"]["code"]) == (503, "records_unavailable")
+                assert gone.headers["Retry-After"] == "1"
+                assert time.monotonic() - started <= 3
+                assert api.call("GET", "/readyz").status == 503
+                assert api.call("GET", "/healthz").status == 200
+                admin.execute("ALTER ROLE app LOGIN")
+                admin.execute("ALTER DATABASE space WITH ALLOW_CONNECTIONS true")
+            stores.wait_until("ready again", lambda: api.call("GET", "/readyz").status == 200, 5)
+            assert api.create().status == 201
+
+
+def test_connections_cut_by_a_restart_cost_no_caller_an_error(database: str, start_api: process.Start) -> None:
+    api = start_api()
+    api.create()
+    with psycopg.connect(database.replace("app@", "postgres@"), autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'")
+    assert {api.call("GET", "/v1/sandboxes").status for _ in range(10)} == {200}
+
+
+def test_migrating_twice_and_at_once_changes_nothing(tmp_path: Path) -> None:
+    with stores.postgres(tmp_path) as pattern:
+        owner = pattern.format(role="owner")
+        with concurrent.futures.ThreadPoolExecutor(3) as threads:
+            done = list(threads.map(lambda _: process.migrate(owner, "app"), range(3)))
+        assert sum('"message":"migrated"' in one.stdout for one in done) == 1
+        with psycopg.connect(owner) as connection:
+            assert connection.execute("SELECT count(*) FROM space_migrations").fetchone() == (1,)
+
+
+def test_the_app_role_reads_and_writes_and_defines_nothing(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("SELECT 1 FROM sandboxes")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("CREATE TABLE mine (id int)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("ALTER TABLE sandboxes ADD COLUMN mine int")
+
+
+def test_a_migration_without_a_database_fails_and_says_so() -> None:
+    url = f"postgresql://owner@127.0.0.1:{stores.free_port()}/space"
+    done = process.run("space_api.migrate", SPACE_DATABASE_URL=url, SPACE_MIGRATE_WAIT_S="0")
+    assert done.returncode == 1
+    assert "migration failed" in done.stdout

@@ -1,0 +1,313 @@
+"""Every crash, loss and delay of a run, one after another. Each function tries all schedules of one family and returns
+how many there were; the first one that breaks a promise is raised with its name, so that it can be run alone.
+
+A crash leaves only what was committed and what is still in the network, so "killed before sending" stands for lost
+requests too, and one run of the victim, forked at every call, gives all the states that a crash can leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from space_smoke import errors
+from space_smoke.model import effect
+from space_smoke.tests.sim import oracle
+from space_smoke.tests.sim import world as worlds
+
+World = worlds.World
+EXPIRY_S = 3601.0
+_FATES: tuple[worlds.Fate, ...] = ("lost", "reply-lost", 429, 503)
+
+
+def bases() -> dict[str, World]:
+    """Where a run may start: nothing of ours was ever there; or an earlier run came, raised its faults and went."""
+    used = worlds.bench()
+    used.run(used.start("earlier", worlds.BOTH))
+    return {"fresh": worlds.bench(), "used": used}
+
+
+def is_write(call: effect.Effect | None) -> bool:
+    return isinstance(call, effect.Create | effect.Patch)
+
+
+def named(runner: worlds.Runner) -> str:
+    call = runner.wanted
+    what = call.purpose if isinstance(call, effect.Patch) else type(call).__name__
+    return f"{runner.name} call {runner.calls} ({what})"
+
+
+@contextlib.contextmanager
+def schedule(name: str) -> Iterator[None]:
+    """Puts the schedule's name on what goes wrong in it."""
+    try:
+        yield
+    except Exception as error:
+        raise oracle.Broken(f"[{name}] {type(error).__name__}: {error}") from error
+
+
+def crashes(world: World, runner: worlds.Runner) -> Iterator[tuple[str, World]]:
+    """Runs the runner to its end and gives, at every call, the worlds that its death there leaves behind: before the
+    call; with it carried out; with it on its way."""
+    while runner.wanted is not None:
+        name, call = named(runner), runner.wanted
+        yield f"{name} before", _without(world, runner)
+        if is_write(call):
+            done = _without(world, runner)
+            done.commit(runner.name, call)
+            yield f"{name} committed", done
+            on_its_way = _without(world, runner)
+            on_its_way.held = (worlds.Held(runner.name, call),)
+            yield f"{name} held", on_its_way
+        world.call(runner)
+    yield f"{runner.name} ended", world.fork()
+
+
+def _without(world: World, runner: worlds.Runner) -> World:
+    left = world.fork()
+    left.processes.pop(runner.name, None)
+    return left
+
+
+def killed(base: World, make: worlds.Make = worlds.BOTH) -> int:
+    """Depth 1: SIGKILL at every call; a request in the network lands at every call of the successor."""
+    count = 0
+    for name, left in _crashes_of(base, "a", make):
+        count += _after_crash(name, left)
+    return count
+
+
+def killed_twice(base: World, again: worlds.Make, take: Callable[[int], bool] = lambda _number: True) -> int:
+    """Depth 2: SIGKILL at every call of a run, and again at every call of its successor, which runs `again`. What the
+    first left in the network lands when the second is dead. `take` picks schedules by number."""
+    count = number = 0
+    for first, left in _crashes_of(base, "a", worlds.BOTH):
+        late, left.held = left.held, ()
+        for second, left_again in _crashes_of(left, "b", again):
+            number += 1
+            if not take(number):
+                continue
+            left_again.held = (*late, *left_again.held)
+            with schedule(f"{first}; {second}"):
+                while left_again.held:
+                    left_again.land()
+                worlds.recover(left_again)
+            count += 1
+    return count
+
+
+def killed_twice_with_delay(base: World, take: Callable[[int], bool] = lambda _number: True) -> int:
+    """Depth 2 with the first one's last request landing at every call of the successor, and the successor killed at
+    every call after that."""
+    count = number = 0
+    for first, left in _crashes_of(base, "a", worlds.BOTH):
+        if not left.held:
+            continue
+        for k in range(_calls_of(left, worlds.REPAIR) + 1):
+            number += 1
+            if not take(number):
+                continue
+            world = left.fork()
+            successor = world.start("b", worlds.REPAIR)
+            _go(world, successor, k)
+            name = f"{first} lands after b's call {k}"
+            with schedule(name):
+                world.land()
+            for second, left_again in crashes(world, successor):
+                count += _after_crash(f"{name}; {second}", left_again, delays=False)
+    return count
+
+
+def troubled(base: World, make: worlds.Make = worlds.BOTH) -> int:
+    """Nobody dies: every call in turn is lost, or its answer is, or it is refused, or it lands any number of calls
+    later. The run itself must come to a clean end."""
+    count = 0
+    for i in range(_calls_of(base, make)):
+        for fate in _FATES:
+            world = base.fork()
+            runner = world.start("a", make)
+            _go(world, runner, i)
+            if isinstance(runner.wanted, effect.Settle):
+                continue
+            count += 1
+            with schedule(f"{named(runner)} {fate}"):
+                world.call(runner, fate)
+                _ends_clean(world, runner)
+        if is_write(runner.wanted) or i == 0:
+            count += _delayed(base, make, i)
+    return count
+
+
+def _delayed(base: World, make: worlds.Make, i: int) -> int:
+    count = later = 0
+    while True:
+        world = base.fork()
+        runner = world.start("a", make)
+        _go(world, runner, i)
+        if not is_write(runner.wanted):
+            return count
+        name = f"{named(runner)} lands {later} calls later"
+        with schedule(name):
+            world.call(runner, "held")
+            ended = not _go(world, runner, later)
+            world.land()
+            _ends_clean(world, runner)
+        count += 1
+        later += 1
+        if ended:
+            return count
+
+
+def stopped(
+    base: World,
+    make: worlds.Make = worlds.BOTH,
+    successor: worlds.Make = worlds.BOTH,
+    *,
+    slow_clock: bool,
+    take: Callable[[int], bool] = lambda _number: True,
+) -> int:
+    """SIGSTOP at every call (unsent, or carried out but unheard of), the Lease expires, a successor comes, and at each
+    of its calls the stopped one goes on. `slow_clock`: its clock did not count the stop, so only the fence can stop it.
+    """
+    count = number = 0
+    for i in range(_calls_of(base, make)):
+        for heard in (False, True):
+            k, more = 0, True
+            while more:
+                number += 1
+                if take(number):
+                    more = _stopped(base, make, successor, i, k, heard, slow_clock)
+                    count += 1
+                else:
+                    more = k < 80
+                k += 1
+    return count
+
+
+def _stopped(
+    base: World, make: worlds.Make, successor: worlds.Make, i: int, k: int, heard: bool, slow_clock: bool
+) -> bool:
+    """One schedule. False when the successor ended before its k-th call: there are no later ones to try."""
+    world = base.fork()
+    stale = world.start("a", make)
+    _go(world, stale, i)
+    if stale.wanted is None:
+        return False
+    name = f"{named(stale)} {'unheard' if heard else 'unsent'}, goes on after b's call {k}"
+    with schedule(f"{name}, clock {'slow' if slow_clock else 'right'}"):
+        reply = world.send(stale) if heard else None
+        world.stop(stale)
+        world.clock += EXPIRY_S
+        fresh = world.start("b", successor)
+        reached = _go(world, fresh, k)
+        world.resume(stale, lag_s=EXPIRY_S if slow_clock else 0.0)
+        if heard:
+            world.hear(stale, reply)
+        world.run(stale)
+        world.run(fresh)
+        if fresh.error is not None and not isinstance(fresh.error, errors.Refused):
+            raise oracle.Broken(f"the successor ended with {fresh.error!r}")
+        if stale.error is not None and not isinstance(stale.error, errors.LeaseLost | errors.Refused):
+            raise oracle.Broken(f"the stale runner ended with {stale.error!r}")
+        worlds.recover(world)
+    return reached
+
+
+def stopped_then_killed(base: World, take: Callable[[int], bool] = lambda _number: True) -> int:
+    """Depth 2: one stopped at every call, its successor killed at every call, and the stopped one goes on at the end,
+    before or after the third has put things back."""
+    count = number = 0
+    for i in range(_calls_of(base, worlds.BOTH)):
+        for heard in (False, True):
+            for before in (False, True):
+                j = 0
+                while True:
+                    number += 1
+                    if take(number):
+                        count += 1
+                        if not _stopped_then_killed(base, i, j, heard, before):
+                            break
+                    elif j > 80:
+                        break
+                    j += 1
+    return count
+
+
+def _stopped_then_killed(base: World, i: int, j: int, heard: bool, before: bool) -> bool:
+    world = base.fork()
+    stale = world.start("a", worlds.BOTH)
+    _go(world, stale, i)
+    if stale.wanted is None:
+        return False
+    name = f"{named(stale)} {'unheard' if heard else 'unsent'}; b killed at call {j}"
+    with schedule(f"{name}; a goes on {'before' if before else 'after'} the repair"):
+        reply = world.send(stale) if heard else None
+        world.stop(stale)
+        world.clock += EXPIRY_S
+        fresh = world.start("b", worlds.BOTH)
+        reached = _go(world, fresh, j)
+        if reached and is_write(fresh.wanted):
+            world.commit(fresh.name, fresh.wanted)
+        world.kill(fresh)
+        if not before:
+            worlds.recover(world)
+        world.resume(stale, lag_s=EXPIRY_S)
+        if heard:
+            world.hear(stale, reply)
+        world.run(stale)
+        worlds.recover(world)
+    return reached
+
+
+def _after_crash(name: str, left: World, *, delays: bool = True) -> int:
+    if not left.held or not delays:
+        with schedule(name):
+            while left.held:
+                left.land()
+            worlds.recover(left)
+        return 1
+    count = 0
+    reached = True
+    while reached:
+        world = left.fork()
+        with schedule(f"{name}, lands after b's call {count}"):
+            successor = world.start("b", worlds.REPAIR)
+            reached = _go(world, successor, count)
+            world.land()
+            world.run(successor)
+            if successor.error is not None:
+                raise oracle.Broken(f"the successor ended with {successor.error!r}")
+            worlds.recover(world)
+        count += 1
+    return count
+
+
+def _crashes_of(base: World, name: str, make: worlds.Make) -> Iterator[tuple[str, World]]:
+    world = base.fork()
+    return crashes(world, world.start(name, make))
+
+
+def _calls_of(base: World, make: worlds.Make) -> int:
+    world = base.fork()
+    return world.run(world.start("count", make)).calls
+
+
+def _go(world: World, runner: worlds.Runner, calls: int) -> bool:
+    """That many calls; False if it ended before."""
+    for _ in range(calls):
+        if runner.wanted is None:
+            return False
+        world.call(runner)
+    return runner.wanted is not None
+
+
+def _ends_clean(world: World, runner: worlds.Runner) -> None:
+    world.run(runner)
+    while world.held:
+        world.land()
+    if runner.error is not None:
+        raise oracle.Broken(f"it ended with {runner.error!r}")
+    if not worlds.is_clean(world):
+        raise oracle.Broken(worlds.state(world))
+
+
