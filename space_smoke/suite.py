@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from space_smoke.model import history, run, scenario
+from space_smoke.model import history, run, scenario, verdict
 
 if TYPE_CHECKING:
     from space_smoke.engine import suite as running
@@ -69,15 +69,24 @@ def rejudged(journal_path: Path) -> list[history.Event]:
 
     events = journal.read(journal_path)
     known = {the.id: the for the in choose()}
-    kept = [event for event in events if event.kind != "verdict"]
     fresh: list[history.Event] = []
-    for event in kept:
-        if event.kind == "scenario-ended" and event.data.get("scenario") in known:
-            for item in judge.judge_all(known[event.data["scenario"]], events):
-                data = {"check": item.check, "judged": str(item.judged), "sentence": item.sentence, "proof": item.proof}
-                fresh.append(history.Event(event.index, event.at_s, "verdict", data))
-        fresh.append(event)
-    return [replace(event, index=index) if event.kind == "verdict" else event for index, event in enumerate(fresh)]
+    following = 1 + max((event.index for event in events), default=0)  # new events must not take the index of a proof
+    for event in events:
+        the = known.get(str(event.data.get("scenario")))
+        if event.kind == "verdict":
+            continue
+        if event.kind != "scenario-ended" or the is None or event.data["outcome"] not in ("PASS", "FAIL", "UNKNOWN"):
+            fresh.append(event)
+            continue
+        verdicts = judge.judge_all(the, events)
+        for item in verdicts:
+            data = {"check": item.check, "judged": str(item.judged), "sentence": item.sentence, "proof": item.proof}
+            fresh.append(history.Event(following, event.at_s, "verdict", data))
+            following += 1
+        broken = event.data["outcome"] == "UNKNOWN" and event.data.get("harness") != run.OK
+        outcome = event.data["outcome"] if broken else str(verdict.outcome_of(verdicts))
+        fresh.append(replace(event, data={**event.data, "outcome": outcome}))
+    return fresh
 
 
 def write_reports(folder: Path, events: Sequence[history.Event]) -> None:

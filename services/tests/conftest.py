@@ -30,9 +30,9 @@ def redis_server(_redis_server: stores.Redis) -> Iterator[stores.Redis]:
 
 
 @pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def database() -> Iterator[str]:
     """A migrated database; the URL of its app role."""
-    with stores.postgres(tmp_path_factory.mktemp("postgres")) as pattern:
+    with stores.postgres() as pattern:
         process.migrate(pattern.format(role="owner"), app_role="app")
         yield pattern.format(role="app")
 

@@ -51,6 +51,9 @@ class Api:
         self.http = urllib3.HTTPConnectionPool("127.0.0.1", self.port, maxsize=300, retries=False, timeout=30)
         self.lines: list[dict[str, Any]] = []
         self.errors = ""
+        self.ended = False
+
+    def wait_ready(self) -> None:
         stores.wait_until("the API is ready", self._ready)
 
     def call(self, method: str, path: str, document: object = None, **options: Any) -> urllib3.BaseHTTPResponse:
@@ -75,11 +78,12 @@ class Api:
         if self.process.poll() is None:
             self.process.send_signal(number)
         out, self.errors = self.process.communicate(timeout=20)
+        self.ended = True
         self.lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
         return int(self.process.returncode)
 
     def _ready(self) -> bool:
-        assert self.process.poll() is None, self.process.communicate()
+        assert self.process.poll() is None, "the API ended while it started"
         try:
             return self.call("GET", "/readyz").status == 200
         except urllib3.exceptions.HTTPError:
@@ -95,11 +99,12 @@ def starter(base: Mapping[str, str]) -> Iterator[Start]:
         # Kind's profile, so that mutations may be named; no drain, so that tests stop quickly.
         api = Api({"SPACE_PROFILE": "kind", "SPACE_DRAIN_S": "0", **base, **settings})
         started.append(api)
+        api.wait_ready()
         return api
 
     try:
         yield start
     finally:
         for api in started:
-            if api.process.returncode is None:
+            if not api.ended:
                 api.stop(signal.SIGKILL)

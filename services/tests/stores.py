@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,35 +79,33 @@ class Redis:
 
 
 @contextlib.contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """A fresh cluster in `folder` with an owner and an app role; yields the URL pattern with {role}."""
-    tools = Path("/usr/lib/postgresql/15/bin")
-    found = shutil.which("initdb") or str(tools / "initdb")
+def postgres() -> Iterator[str]:
+    """A fresh cluster with an owner and an app role; yields the URL pattern with {role}."""
+    found = shutil.which("initdb") or "/usr/lib/postgresql/15/bin/initdb"
     user = "postgres" if os.getuid() == 0 else None  # Postgres refuses to run as root
-    data, port = folder / "data", free_port()
-    folder.chmod(0o755)
-    data.mkdir(mode=0o700)
-    if user:
-        shutil.chown(data, user)
-        for parent in folder.parents[:3]:
-            parent.chmod(parent.stat().st_mode | 0o055)
-    run = {"user": user, "cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    initdb = [found, "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
-    subprocess.run([*initdb, "-D", str(data)], check=True, **run)  # type: ignore[call-overload]
-    options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-    server = [str(Path(found).parent / "postgres"), "-D", str(data), "-p", str(port), *options]
-    process = subprocess.Popen(server, **run)  # type: ignore[call-overload]
-    try:
-        admin = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        wait_until("postgres answers", lambda: _connects(admin))
-        with psycopg.connect(admin, autocommit=True) as connection:
-            connection.execute("CREATE ROLE owner LOGIN")
-            connection.execute("CREATE ROLE app LOGIN")
-            connection.execute("CREATE DATABASE space OWNER owner")
-        yield f"postgresql://{{role}}@127.0.0.1:{port}/space"
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+    # Not below pytest's own folder, which other users may not enter.
+    with tempfile.TemporaryDirectory(prefix="postgres-") as name, contextlib.ExitStack() as stack:
+        if user:
+            shutil.chown(name, user)
+        data, port = Path(name, "data"), free_port()
+        stack.callback(shutil.rmtree, data, ignore_errors=True)
+        run = {"user": user, "cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        initdb = [found, "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
+        subprocess.run([*initdb, "-D", str(data)], check=True, **run)  # type: ignore[call-overload]
+        options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
+        server = [str(Path(found).parent / "postgres"), "-D", str(data), "-p", str(port), *options]
+        process = subprocess.Popen(server, **run)  # type: ignore[call-overload]
+        try:
+            admin = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+            wait_until("postgres answers", lambda: _connects(admin))
+            with psycopg.connect(admin, autocommit=True) as connection:
+                connection.execute("CREATE ROLE owner LOGIN")
+                connection.execute("CREATE ROLE app LOGIN")
+                connection.execute("CREATE DATABASE space OWNER owner")
+            yield f"postgresql://{{role}}@127.0.0.1:{port}/space"
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
 
 
 def _connects(url: str) -> bool:

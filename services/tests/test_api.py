@@ -8,6 +8,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import urllib3
@@ -122,7 +123,7 @@ def test_nothing_runs_while_paused(api: process.Api, database: str) -> None:
     started = command(api, path, "sh", "-c", "(while :; do echo x >> ticks; done) >/dev/null 2>&1 & pwd")
     folder = output(started).decode().strip()
     api.call("POST", f"{path}/pause")
-    with open(f"{folder}/ticks", "rb") as ticks:
+    with Path(folder, "ticks").open("rb") as ticks:
         size = ticks.seek(0, 2)
         until = time.monotonic() + 0.2
         while time.monotonic() < until:

@@ -7,7 +7,6 @@ import json
 import signal
 import threading
 import time
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -80,8 +79,8 @@ def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
     assert time.monotonic() - killed <= 1.5
 
 
-def test_a_pod_without_its_database_lives_unready_and_answers_503_soon(tmp_path: Path) -> None:
-    with stores.postgres(tmp_path) as pattern:
+def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None:
+    with stores.postgres() as pattern:
         process.migrate(pattern.format(role="owner"), "app")
         with process.starter({"SPACE_DATABASE_URL": pattern.format(role="app")}) as start:
             api = start()
@@ -111,8 +110,8 @@ def test_connections_cut_by_a_restart_cost_no_caller_an_error(database: str, sta
     assert {api.call("GET", "/v1/sandboxes").status for _ in range(10)} == {200}
 
 
-def test_migrating_twice_and_at_once_changes_nothing(tmp_path: Path) -> None:
-    with stores.postgres(tmp_path) as pattern:
+def test_migrating_twice_and_at_once_changes_nothing() -> None:
+    with stores.postgres() as pattern:
         owner = pattern.format(role="owner")
         with concurrent.futures.ThreadPoolExecutor(3) as threads:
             done = list(threads.map(lambda _: process.migrate(owner, "app"), range(3)))

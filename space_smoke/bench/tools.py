@@ -110,6 +110,13 @@ def obtain(name: str, emit: cache.Emit) -> pathlib.Path:
             _compile(pin, place, made)
         made.chmod(0o755)
         seen = cache.sha256_of(made)
+        if seen != pin.sha256 and pin.source != "install":  # published modules are packed by others, with their flags
+            emit(
+                "tool",
+                name=name,
+                origin=origin,
+                detail=f"other bytes than pinned (not made by {versions().go}): {seen}",
+            )
         (made.parent / "origin.json").write_text(
             json.dumps({"origin": origin, "sha256": seen, "as_pinned": seen == pin.sha256, "version": pin.version})
         )

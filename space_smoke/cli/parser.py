@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from space_smoke import __version__, errors
 
@@ -31,6 +31,9 @@ class _Parser(argparse.ArgumentParser):
         raise errors.UsageError(message, next_step=f"{self.prog} --help")
 
 
+_Verbs: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
 def build() -> argparse.ArgumentParser:
     top = _Parser(
         prog="space_smoke",
@@ -39,14 +42,14 @@ def build() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"space_smoke {__version__}")
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    verbs: _Verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     _bench_verbs(verbs)
     _reading_verbs(verbs)
     _running_verbs(verbs)
     return top
 
 
-def _bench_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _bench_verbs(verbs: _Verbs) -> None:
     doctor = verbs.add_parser("doctor", help="what this machine lacks, and the command that cures it")
     _common(doctor)
     up = verbs.add_parser("up", help="bring a Kind bench up, or verify that it is")
@@ -63,13 +66,16 @@ def _bench_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     down.add_argument("--all", action="store_true", help="every bench that this cache knows")
 
 
-def _reading_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _reading_verbs(verbs: _Verbs) -> None:
     listing = verbs.add_parser("list", help="the scenarios, chosen by name, label or shard")
     _common(listing)
     _choosing(listing)
     lint = verbs.add_parser("lint", help="all mistakes of all scenario files, each with its place; needs no cluster")
     _common(lint)
     lint.add_argument("folder", nargs="?", type=Path, help="the folder with <area>/<name>.yaml (default: scenarios)")
+    lint.add_argument(
+        "--write", action="store_true", help="write the generated files anew: schema and scenarios/README.md"
+    )
     lint.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
     plan = verbs.add_parser("plan", help="what a run would do, fault by fault; needs no cluster")
     _common(plan)
@@ -80,7 +86,7 @@ def _reading_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -
     report.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept (default: runs)")
 
 
-def _running_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _running_verbs(verbs: _Verbs) -> None:
     run = verbs.add_parser(
         "run",
         help="run scenarios; the bench comes up when it is not",

@@ -109,9 +109,9 @@ def status(seen: Mapping[str, Any]) -> None:
 
 
 def report(events: Sequence[history.Event], *, as_json: bool) -> None:
-    from space_smoke.report import summary, text
+    from space_smoke.report import gathering, summary, text
 
     if as_json:
-        line(json.dumps(summary.build(events), indent=2, default=str))
+        line(json.dumps(summary.build(gathering.run_of(events)), indent=2, default=str))
     else:
         text.write(sys.stdout, events)

@@ -74,11 +74,13 @@ def listing(options: argparse.Namespace) -> int:
 
 
 def lint(options: argparse.Namespace) -> int:
-    from space_smoke.spec import schema
+    from space_smoke.spec import generated, schema
 
     if options.schema:
         sys.stdout.write(schema.text(suite.tables()))
         return errors.PASSED
+    if options.write:
+        generated.write(options.folder or suite.SCENARIOS, suite.tables())
     found = suite.choose(options.folder)
     if options.json:
         show.as_json({"scenarios": len(found), "mistakes": []})
@@ -109,6 +111,9 @@ def run(options: argparse.Namespace) -> int:
     with show.console(options) as listen, contextlib.closing(journal.Writer(folder / "journal.jsonl")) as write:
         _results, code = running.run_all(chosen, bench_options(options), (write, listen), run_id)
     _reports(folder)
+    if write.trouble:
+        show.line(f"space_smoke: the journal is not whole: {write.trouble}", sys.stderr)
+        code = errors.worst([code, errors.BROKE])
     if options.json:
         show.as_json(json.loads((folder / "report.json").read_text()) | {"exit_code": code, "folder": str(folder)})
     else:

@@ -12,18 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent import futures
+from datetime import UTC, datetime
 from typing import Any, Protocol
-from urllib import parse
 
 from space_smoke import errors
-from space_smoke.bench import cache, engine, helm, images, kind, kube, nodes, register, releases, tools, wait
+from space_smoke.bench import cache, engine, helm, images, kind, kube, nodes, ready, register, releases, tools, wait
 from space_smoke.engine import doctor, down, steps
 from space_smoke.model import objects
 
 LOCK_S = 900.0
 GROUP_LABEL = "space-smoke.dev/group"
 NAMESPACES = ("space-smoke", "space")
-_RETURN_S = 60.0
+_RETURN_S = 90.0
 
 
 class Options(Protocol):
@@ -89,6 +89,13 @@ def start_engine(work: Work) -> str:
 
 
 def clear_leftovers(work: Work) -> str:
+    """This bench first, then those that other dead runs left; whoever waits for the cluster waits for both."""
+    told = _clear_own(work)
+    reaped = down.reap(work.emit)
+    return f"{told}; reaped {', '.join(reaped)}" if reaped else told
+
+
+def _clear_own(work: Work) -> str:
     name = work.options.name
     entry = register.read(name)
     if entry is None:
@@ -168,30 +175,27 @@ def _why_not_reusable(work: Work) -> str:
     containers = engine.inspect(engine.node_containers(name))
     if len(containers) != len(kind.roles()):
         return f"{len(containers)} of {len(kind.roles())} node containers exist"
-    stopped = [one["Name"].lstrip("/") for one in containers if not one["State"]["Running"] or one["State"]["Paused"]]
-    for container in stopped:
-        engine.docker("start", container, check=False)
-        engine.docker("unpause", container, check=False)
+    stopped = [one["Name"].lstrip("/") for one in containers if not one["State"]["Running"]]
+    paused = [one["Name"].lstrip("/") for one in containers if one["State"]["Paused"]]
+    since = datetime.now(UTC)
+    for act, nodes_so in (("start", stopped), ("unpause", paused)):
+        for node in nodes_so:
+            work.emit("node-started", node=node, saying=f"{node} does not run: docker {act}")
+            engine.docker(act, node, check=False)
     if not register.kubeconfig(name).exists():
         kind.write_kubeconfig(work.kind, name)
     access = kube.Kube(register.kubeconfig(name))
     try:
-        wait.until(access, f"the API server of {name}", lambda: _nodes(access), watching=(), timeout_s=_RETURN_S)
+        wait.until(
+            access,
+            f"the nodes of {name}",
+            lambda: ready.returned(access, stopped, paused, since),
+            watching=[("v1", "Pod", "")] if stopped or paused else (),
+            timeout_s=_RETURN_S,
+        )
     except errors.WaitFailed as failure:
         return f"its API server does not answer ({failure.last})"
     return ""
-
-
-def _nodes(access: kube.Kube) -> wait.State:
-    found = access.listed("v1", "Node")
-    ready = [node for node in found if _condition(node, "Ready") == "True"]
-    words = f"{len(ready)} of {len(kind.roles())} nodes Ready"
-    return wait.State(len(ready) == len(kind.roles()) == len(found), words)
-
-
-def _condition(thing: objects.Object, name: str) -> str:
-    conditions = (thing.get("status") or {}).get("conditions") or ()
-    return next((one["status"] for one in conditions if one["type"] == name), "Unknown")
 
 
 def load_images(work: Work) -> str:
@@ -225,7 +229,7 @@ def node_groups(work: Work) -> str:
     wait.until(
         work.kube,
         "all nodes to be Ready",
-        lambda: _nodes(work.kube),
+        lambda: ready.nodes(work.kube),
         watching=[("v1", "Node", "")],
         timeout_s=work.options.timeout_s,
         emit=work.emit,
@@ -249,7 +253,7 @@ def routes_and_dns(work: Work) -> str:
     wait.until(
         work.kube,
         f"{daemons} on every node",
-        lambda: _daemons(work.kube, daemons),
+        lambda: ready.daemons(work.kube, daemons),
         watching=[("v1", "Pod", "kube-system")],
         timeout_s=work.options.timeout_s,
         emit=work.emit,
@@ -257,14 +261,6 @@ def routes_and_dns(work: Work) -> str:
     dns = objects.Ref("apps/v1", "Deployment", "kube-system", "coredns")
     wait.rollout(work.kube, dns, timeout_s=work.options.timeout_s, emit=work.emit)
     return f"{daemons} and coredns"
-
-
-def _daemons(access: kube.Kube, name: str) -> wait.State:
-    status, thing = access.send("GET", f"/apis/apps/v1/namespaces/kube-system/daemonsets/{name}")
-    if status != 200:
-        return wait.State(False, f"{name}: {status}")
-    ready, nodes_wanted = int((thing.get("status") or {}).get("numberReady") or 0), len(kind.roles())
-    return wait.State(ready == nodes_wanted, f"{ready} of {nodes_wanted} ready")
 
 
 def install(work: Work) -> str:
@@ -318,7 +314,7 @@ def _rolled_out(work: Work, planned: releases.Planned) -> None:
     wait.until(
         work.kube,
         f"the StatefulSets of {planned.release} to be rolled out",
-        lambda: _stateful(work.kube, planned.namespace, selector),
+        lambda: ready.stateful(work.kube, planned.namespace, selector),
         watching=[("v1", "Pod", planned.namespace)],
         timeout_s=work.options.timeout_s,
         emit=work.emit,
@@ -327,31 +323,9 @@ def _rolled_out(work: Work, planned: releases.Planned) -> None:
         wait.rollout(work.kube, objects.ref_of(thing), timeout_s=work.options.timeout_s, emit=work.emit)
 
 
-def _stateful(access: kube.Kube, namespace: str, selector: str) -> wait.State:
-    query = parse.urlencode({"labelSelector": selector})
-    status, answer = access.send("GET", f"/apis/apps/v1/namespaces/{namespace}/statefulsets?{query}")
-    if status != 200:
-        return wait.State(False, f"the list was answered {status}", hopeless=status in (401, 403))
-    for pod in access.listed("v1", "Pod", namespace, selector):
-        if words := wait.hopeless(pod):
-            return wait.State(False, words, hopeless=True)
-    waiting = [words for thing in answer.get("items") or () if (words := _behind(thing))]
-    return wait.State(not waiting, "; ".join(waiting) or "all ready")
-
-
-def _behind(thing: Mapping[str, Any]) -> str:
-    """Why a StatefulSet is not yet what its spec says, or ""."""
-    status, wanted = thing.get("status") or {}, int(thing["spec"].get("replicas", 1))
-    name = thing["metadata"]["name"]
-    if int(status.get("observedGeneration") or 0) < thing["metadata"]["generation"]:
-        return f"{name}: its new spec was not observed yet"
-    counts = [int(status.get(key) or 0) for key in ("replicas", "readyReplicas", "updatedReplicas")]
-    return "" if counts == [wanted] * 3 else f"{name}: {counts[1]} of {wanted} ready, {counts[2]} updated"
-
-
 def health(work: Work) -> str:
     """A last fresh look, after all else: nodes Ready, every release deployed, nothing pending."""
-    state = _nodes(work.kube)
+    state = ready.nodes(work.kube)
     present = helm.releases(work.helm, register.kubeconfig(work.options.name))
     bad = [f"{release.name} is {release.status}" for release in present.values() if release.status != "deployed"]
     missing = [one.release for stage in releases.stages() for one in stage if one.release not in present]

@@ -22,15 +22,13 @@ class Shield:
     def __init__(self, tell: Callable[..., Any]) -> None:
         self._tell = tell
         self._up = False
-        self.why = ""
+        self._came: list[str] = []
 
     def arrived(self, number: int, _frame: FrameType | None) -> None:
         name = _NAMES.get(signal.Signals(number), str(number))
         if self._up:
-            if number != signal.SIGALRM:
-                self._tell("note", sentence=f"{name}: putting things back first, this ends by itself")
+            self._came.append(name)  # told afterwards: the signal may have come in the middle of telling something
             return
-        self.why = self.why or name
         raise Interrupted(name)
 
     @contextmanager
@@ -40,6 +38,8 @@ class Shield:
             yield
         finally:
             self._up = False
+        for name in self._came:
+            self._tell("note", sentence=f"{name} came while things were being put back, which it did not stop")
 
 
 @contextmanager

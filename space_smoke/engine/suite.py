@@ -64,7 +64,7 @@ def run_all(
         command=options.command or "space_smoke " + " ".join(sys.argv[1:]),
         argv=sys.argv[1:],
         version=space_smoke.__version__,
-        bench=options.context or options.bench,
+        bench=_named(options),
         backend=options.backend,
         seed=options.seed,
         run=run_id,
@@ -130,6 +130,12 @@ def ensure_namespace(cluster: kube.Kube) -> None:
         raise errors.ApiError(f"namespace {view.NAMESPACE}: {answer.get('message', '')}", status=status)
 
 
+def _named(options: Options) -> str:
+    if options.backend == "kind":
+        return options.bench
+    return options.context or str(options.kubeconfig or "current context")
+
+
 def _history(listeners: Sequence[Callable[[history.Event], None]]) -> history.History:
     began = time.monotonic()
     return history.History(lambda: time.monotonic() - began, listeners)
@@ -142,7 +148,7 @@ def _cluster(options: Options, past: history.History, *, bring_up: bool = True) 
     if entry is None or entry.state != register.READY or not _answers(options.bench):
         if not bring_up:
             raise errors.BenchError(f"bench {options.bench} is not up", next_step="space_smoke up")
-        up.up(up.UpOptions(name=options.bench), lambda kind, **data: past.emit(kind, **data) and None)
+        up.up(up.UpOptions(name=options.bench), past.tell)
     return kube.Kube(register.kubeconfig(options.bench))
 
 
@@ -166,16 +172,17 @@ def _one(the: scenario.Scenario, opened: Opened) -> run.Result:
     except Exception as error:
         code, sentence = errors.BROKE, f"{type(error).__name__}: {error}"
     seconds = round(opened.past.clock() - began_s, 3)
-    # An incomplete repair is the restore's result; everything else that ends a scenario early is the harness's.
-    parts = {"restore" if code == errors.INCOMPLETE else "harness": sentence}
     outcome = verdict.Outcome.UNKNOWN
+    # An incomplete repair is the restore's result; everything else that ends a scenario early is the harness's.
+    restore, harness = (sentence, run.OK) if code == errors.INCOMPLETE else (run.OK, sentence)
     opened.past.emit(
         "scenario-ended",
         scenario=the.id,
         outcome=str(outcome),
+        injection=run.OK,
+        restore=restore,
+        harness=harness,
         seconds=seconds,
         exit_code=code,
-        injection=run.OK,
-        **parts,
     )
-    return run.Result(the.id, the.claim, outcome, seconds=seconds, codes=(code,), **parts)
+    return run.Result(the.id, the.claim, outcome, restore=restore, harness=harness, seconds=seconds, codes=(code,))

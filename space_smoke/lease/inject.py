@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.lease import held as holding
 from space_smoke.lease import acquire, targets, view
+from space_smoke.lease import held as holding
 from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 6

@@ -147,9 +147,7 @@ def look(domains: Iterable[str], setting: Setting) -> view.Steps[list[Standing]]
     A domain whose Lease is missing is swept for by label, so that a deleted Lease hides no fault: what is found is shown
     as a released Lease with those records.
     """
-    reply = yield from acquire.asked(
-        effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true")
-    )
+    reply = yield from acquire.asked(effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true"))
     if not isinstance(reply, effect.Found):
         raise errors.ApiError(f"the Leases could not be listed: {reply.message}", status=0)
     views = [view.parse(thing) for thing in reply.things]

@@ -66,6 +66,8 @@ def write(
     """One write to a stamped target, guarded by its uid and our fence, and bounded by what is left of our tenure."""
     now: effect.Instant = yield effect.Boottime()
     left_s = holding.tenure_left(held, now.seconds)
+    # In doubt from before it is sent: a signal may end this very step, and then nobody reads the answer.
+    doubt_before, held.in_doubt = held.in_doubt, True
     reply: effect.Done | effect.No | effect.Lost = yield effect.Patch(
         objects.ref_of(thing),
         (
@@ -76,8 +78,7 @@ def write(
         purpose,
         min(view.REQUEST_S, left_s),
     )
-    if isinstance(reply, effect.Lost):
-        held.in_doubt = True
+    held.in_doubt = doubt_before or isinstance(reply, effect.Lost)
     return reply
 
 

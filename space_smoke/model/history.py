@@ -6,6 +6,7 @@ same events, one JSON object a line, in the same order.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ KINDS: Mapping[str, str] = {
     "left-over": "a bench was left half made by a dead run, and is made again",
     "reaped": "a bench that a dead run left was removed",
     "remade": "a bench is made again, and why",
+    "node-started": "a node's container runs",
     "up": "the bench is up: its name, kubeconfig, the next command",
     "down": "the bench is gone",
     "note": "a sentence for the reader",
@@ -74,15 +76,21 @@ class History:
     clock: Callable[[], float]
     listeners: Sequence[Callable[[Event], None]] = ()
     events: list[Event] = field(default_factory=list)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def emit(self, kind: str, /, **data: Any) -> Event:
         """Appends one event. An unknown kind is a defect of the harness, so it raises KeyError."""
         KINDS[kind]
-        event = Event(len(self.events), round(self.clock(), 6), kind, data)
-        self.events.append(event)
-        for listener in self.listeners:
-            listener(event)
+        with self._turn:  # an event's index is its place: proof refers to it
+            event = Event(len(self.events), round(self.clock(), 6), kind, data)
+            self.events.append(event)
+            for listener in self.listeners:
+                listener(event)
         return event
+
+    def tell(self, kind: str, /, **data: Any) -> None:
+        """`emit` for those who have no use for the event."""
+        self.emit(kind, **data)
 
 
 def of_kind(events: Iterable[Event], kind: str) -> Iterator[Event]:

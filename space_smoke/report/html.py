@@ -121,7 +121,7 @@ def _verdict(run: outcome.Run, one: verdict.Verdict) -> str:
 
 def _legend() -> str:
     keys = "".join(f"<span>{svg.key(looks)} {escape(told)}</span>" for looks, told in _LEGEND)
-    return f'<p class="legend muted">{keys}<span>height: time to answer, logarithmic</span></p>'
+    return f'<p class="legend muted">{keys}<span>height in a load: time to answer, logarithmic</span></p>'
 
 
 def _loads(the: outcome.Scenario) -> Iterator[str]:
@@ -161,9 +161,10 @@ def _faults(the: outcome.Scenario) -> Iterator[str]:
     for fault in the.faults:
         ended = f"restored at {fault.restored_s:.1f} s" if fault.restored_s is not None else "NOT RESTORED"
         up = f"up at {fault.up_s:.1f} s" if fault.up_s is not None else "never up"
-        cells = (fault.name, fault.kind, fault.target, f"{fault.standing} -> {fault.value}", up, ended, fault.error)
-        rows.append(tuple(escape(cell) for cell in cells))
-    yield _table(("fault", "kind", "target", "standing -> fault", "", "", ""), rows)
+        times = f"{up}, {ended}{f': {fault.error}' if fault.error else ''}"
+        tight = (f'<span class="tight">{escape(cell)}</span>' for cell in (fault.name, fault.kind, fault.target))
+        rows.append((*tight, escape(f"{fault.standing} -> {fault.value}"), escape(times)))
+    yield _table(("fault", "kind", "target", "standing -> fault", "when"), rows)
 
 
 def _steps(run: outcome.Run) -> Iterator[str]:

@@ -112,9 +112,13 @@ class Scenario:
 
     @property
     def passed(self) -> bool:
-        """Green in every respect: what counts as a success in JUnit and in the summary."""
+        """Green in every respect: what counts as a success in JUnit and in the summary. A verdict that was made anew
+        may differ from the outcome that the run told; then the worse one counts."""
         results = (self.injection, self.restore, self.harness)
-        return self.outcome == "PASS" and all(result in ("", "ok") for result in results) and not self.exit_code
+        green = all(one.judged == verdict.Judged.PASS for one in self.verdicts)
+        return (
+            self.outcome == "PASS" and green and all(result in ("", "ok") for result in results) and not self.exit_code
+        )
 
     @property
     def result(self) -> str:

@@ -29,11 +29,12 @@ pre{{margin:.4rem 0;padding:10px 12px;background:var(--load);border-radius:6px;o
 .results{{display:flex;flex-wrap:wrap;gap:6px 26px;margin:.6rem 0}}
 .legend{{display:flex;flex-wrap:wrap;gap:4px 20px;font-size:.86rem}} .key{{width:12px;height:12px;vertical-align:-1px}}
 .verdict{{margin:.35rem 0;padding-left:2px}} summary{{cursor:pointer}} p.verdict{{padding-left:1.05rem}}
+.verdict>summary{{padding-left:1.1rem;text-indent:-1.1rem}} .tight{{white-space:nowrap}}
 .panels{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:12px}}
 figure{{margin:0!important}} figure p{{font-size:.86rem}}
 table{{border-collapse:collapse;width:100%;margin:.4rem 0}} tbody tr{{border-top:1px solid var(--rule)}}
 th{{text-align:left;font-weight:600;color:var(--muted);font-size:.86rem}} td,th{{padding:5px 14px 5px 0;vertical-align:top}}
-svg{{display:block;width:100%;height:auto}} svg.timeline{{min-width:820px}} svg.key{{display:inline-block}}
+svg{{display:block;width:100%;height:auto}} svg.timeline{{min-width:780px}} figure svg{{max-width:620px}} svg.key{{display:inline-block}}
 svg text{{font-size:12px;fill:var(--ink)}} svg .tick{{fill:var(--muted);font-size:11px}}
 .grid{{stroke:var(--rule);stroke-width:.6}} .axis{{stroke:var(--muted);stroke-width:.8}}
 .border{{stroke:var(--muted);stroke-width:.8;stroke-dasharray:2 4}}
@@ -43,7 +44,8 @@ svg text{{font-size:12px;fill:var(--ink)}} svg .tick{{fill:var(--muted);font-siz
 .torn{{fill:none;stroke:var(--bad);stroke-width:2}}
 .admitted{{fill:var(--admitted)}} .refused{{fill:var(--refused)}} .open{{fill:var(--open)}} .plain{{fill:var(--plain)}}
 .failed{{fill:none;stroke:var(--bad);stroke-width:1.8}}
-.held{{stroke:var(--admitted);stroke-width:1;opacity:.45}} .ring{{fill:none;stroke:var(--bad);stroke-width:1.6}}
+.held{{stroke:var(--plain);stroke-width:3;opacity:.5}} .admitted-line{{stroke:var(--admitted)}} .open-line{{stroke:var(--open)}}
+.refused-line{{stroke:var(--refused)}} .ring{{fill:none;stroke:var(--bad);stroke-width:1.6}}
 .pod{{stroke:var(--pod);stroke-width:1.6}} .pod-now{{fill:var(--pod)}} .pod-old{{fill:var(--card);stroke:var(--bad);stroke-width:1.8}}
 .proof{{fill:var(--bad)}}
 """

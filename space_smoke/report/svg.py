@@ -14,7 +14,10 @@ from space_smoke.report import outcome, words
 
 WIDTH, GUTTER, RIGHT = 1120, 190, 14
 MOST_DOTS = 3000  # per load: more would make a page that no browser likes; the rest are left out evenly, and told
-_LEAST_MS, _MOST_MS = 0.5, 20_000.0
+_MOST_LANES = 60
+_HOLD_S = 0.05  # held longer than this after its answer, a request is shown as a line
+_LEAST_MS = 0.1
+_PANEL, _TOP, _BOTTOM = 540, 12, 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,30 @@ class Scale:
         span = max(self.to_s - self.from_s, 1e-3)
         part = (min(max(at_s, self.from_s), self.to_s) - self.from_s) / span
         return round(self.left + part * (self.right - self.left), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Time to answer to pixels: logarithmic, slow at the top, over the whole decades that hold the values. A request
+    without an answer sits on the upper edge."""
+
+    low_ms: float
+    high_ms: float
+
+    @classmethod
+    def of(cls, dots: Iterable[outcome.Dot]) -> Speeds:
+        took = [max(dot.took_s * 1000, _LEAST_MS) for dot in dots if dot.took_s is not None] or [10.0]
+        low, high = math.floor(math.log10(min(took))), math.ceil(math.log10(max(took)))
+        return cls(10.0**low, 10.0 ** max(high, low + 1))
+
+    def ticks_ms(self) -> list[float]:
+        decades = round(math.log10(self.high_ms / self.low_ms))
+        return [self.low_ms * 10**n for n in range(decades + 1)]
+
+    def y(self, took_s: float | None, top: float, bottom: float) -> float:
+        ms = self.high_ms if took_s is None else min(max(took_s * 1000, self.low_ms), self.high_ms)
+        part = math.log(ms / self.low_ms) / math.log(self.high_ms / self.low_ms)
+        return round(bottom - part * (bottom - top), 1)
 
 
 def timeline(the: outcome.Scenario, end_s: float) -> str:
@@ -62,9 +89,10 @@ def _rows(the: outcome.Scenario, scale: Scale, to_s: float) -> Iterator[tuple[st
         yield fault.name, 18, _fault(fault, scale, to_s, 18)
     if the.waits:
         yield "waits", 12, _waits(the.waits, scale, to_s, 12)
+    speeds = Speeds.of(dot for load in the.loads for dot in load.dots)
     for load in the.loads:
         if load.kind:
-            yield load.name, 34, _load_row(load, scale, to_s, 34)
+            yield load.name, 34, _load_row(load, scale, speeds, to_s, 34)
     for name in _pod_names(the.pods):
         yield name, 12, _pod(name, the.pods, scale, 12)
     sent = {dot.index: dot.sent_s for load in the.loads for dot in load.dots}
@@ -112,11 +140,11 @@ def _waits(waits: Sequence[outcome.Stretch], scale: Scale, to_s: float, height: 
         yield _bar(scale.x(wait.from_s), scale.x(end), height, "wait" if wait.ok else "wait bad", tip)
 
 
-def _load_row(load: outcome.Load, scale: Scale, to_s: float, height: int) -> Iterator[str]:
+def _load_row(load: outcome.Load, scale: Scale, speeds: Speeds, to_s: float, height: int) -> Iterator[str]:
     end = to_s if load.to_s is None else load.to_s
     yield _bar(scale.x(load.from_s), scale.x(end), height, "load", f"load {load.name}, {load.kind}")
     for dot in thinned(load.dots):
-        yield mark(dot, scale.x(dot.sent_s), _latency_y(dot.took_s, 4, height - 4), 2.6)
+        yield mark(dot, scale.x(dot.sent_s), speeds.y(dot.took_s, 4, height - 4), 2.6)
 
 
 def _pod_names(pods: Sequence[outcome.Pods]) -> list[str]:
@@ -143,25 +171,52 @@ def _proof(at: Sequence[float], check: str, scale: Scale, height: int) -> Iterat
 
 
 def load_panel(load: outcome.Load, proof: frozenset[int]) -> str:
-    """One load alone: when each request was sent, how long its answer took, and how long it held its place."""
-    width, height, left, top, bottom = 540, 190, 52, 12, 160
-    sent = [dot.sent_s for dot in load.dots]
-    ends = [dot.ended_s or dot.sent_s for dot in load.dots]
-    scale = Scale(min(sent), max(*ends, min(sent) + 0.05), left, width - 12)
-    parts = list(_axis(scale, bottom))
-    for ms in (1, 10, 100, 1000, 10_000):
-        y = _latency_y(ms / 1000, top, bottom)
-        parts.append(f'<line class="grid" x1="{left}" x2="{width - 12}" y1="{y}" y2="{y}"/>')
-        parts.append(_text(left - 6, y + 4, f"{ms} ms" if ms < 1000 else f"{ms // 1000} s", "end", 9))
+    """One load alone. Requests that hold their place are lines from sent to end, one below the other, so that it shows
+    who overlapped; others are dots: when sent, and how long until answered. `proof` are requests to be ringed."""
+    scale = _own_time(load)
+    held = [dot for dot in load.dots if _held_s(dot) > _HOLD_S]
+    lanes = bool(held) and len(load.dots) <= _MOST_LANES
+    parts = [*_axis(scale, _BOTTOM), *(_lanes(load, scale, proof) if lanes else _latencies(load, scale, proof))]
+    what = "from sent to end, a line each" if lanes else "time sent against time to answer"
+    label = html.escape(f"Requests of load {load.name}: {what}")
+    return f'<svg viewBox="0 0 {_PANEL} {_BOTTOM + 26}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
+
+def _own_time(load: outcome.Load) -> Scale:
+    """From the first request of a load to its last end."""
+    first = min(dot.sent_s for dot in load.dots)
+    last = max(dot.sent_s if dot.ended_s is None else dot.ended_s for dot in load.dots)
+    return Scale(first, max(last, first + 0.05), 58, _PANEL - 14)
+
+
+def _held_s(dot: outcome.Dot) -> float:
+    return 0.0 if dot.took_s is None or dot.ended_s is None else dot.ended_s - dot.sent_s - dot.took_s
+
+
+def _lanes(load: outcome.Load, scale: Scale, proof: frozenset[int]) -> Iterator[str]:
+    step = (_BOTTOM - _TOP) / len(load.dots)
+    yield _text(scale.left - 8, _TOP + 8, "first", "end", 9, "tick")
+    yield _text(scale.left - 8, _BOTTOM - 2, "last", "end", 9, "tick")
+    for at, dot in enumerate(sorted(load.dots, key=lambda dot: dot.sent_s)):
+        x, y = scale.x(dot.sent_s), round(_TOP + (at + 0.5) * step, 1)
+        end = scale.x(dot.sent_s if dot.ended_s is None else dot.ended_s)
+        yield f'<line class="held {dot.looks}-line" x1="{x}" x2="{end}" y1="{y}" y2="{y}"/>'
+        yield _ringed(dot, x, y, proof)
+
+
+def _latencies(load: outcome.Load, scale: Scale, proof: frozenset[int]) -> Iterator[str]:
+    speeds = Speeds.of(load.dots)
+    for ms in speeds.ticks_ms():
+        y = speeds.y(ms / 1000, _TOP, _BOTTOM)
+        yield f'<line class="grid" x1="{scale.left}" x2="{scale.right}" y1="{y}" y2="{y}"/>'
+        yield _text(scale.left - 8, y + 4, f"{ms:g} ms" if ms < 1000 else f"{ms / 1000:g} s", "end", 9, "tick")
     for dot in thinned(load.dots):
-        x, y = scale.x(dot.sent_s), _latency_y(dot.took_s, top, bottom)
-        if dot.took_s is not None and dot.ended_s is not None and dot.ended_s - dot.sent_s - dot.took_s > 0.05:
-            parts.append(f'<line class="held" x1="{x}" x2="{scale.x(dot.ended_s)}" y1="{y}" y2="{y}"/>')
-        if dot.index in proof:
-            parts.append(f'<circle class="ring" cx="{x}" cy="{y}" r="7"/>')
-        parts.append(mark(dot, x, y, 3.4))
-    label = html.escape(f"Requests of load {load.name}: time sent against time to answer")
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+        yield _ringed(dot, scale.x(dot.sent_s), speeds.y(dot.took_s, _TOP, _BOTTOM), proof)
+
+
+def _ringed(dot: outcome.Dot, x: float, y: float, proof: frozenset[int]) -> str:
+    ring = f'<circle class="ring" cx="{x}" cy="{y}" r="7"/>' if dot.index in proof else ""
+    return ring + mark(dot, x, y, 3.4)
 
 
 def thinned(dots: Sequence[outcome.Dot]) -> Sequence[outcome.Dot]:
@@ -186,13 +241,6 @@ def key(looks: str) -> str:
     """One sign for the legend."""
     dot = outcome.Dot(0, 0.0, None, None, None, looks, "")
     return f'<svg class="key" viewBox="0 0 12 12" aria-hidden="true">{mark(dot, 6, 6, 3.6)}</svg>'
-
-
-def _latency_y(took_s: float | None, top: float, bottom: float) -> float:
-    """Logarithmic, slow at the top; a request without an answer sits on the upper edge."""
-    ms = _MOST_MS if took_s is None else min(max(took_s * 1000, _LEAST_MS), _MOST_MS)
-    part = math.log(ms / _LEAST_MS) / math.log(_MOST_MS / _LEAST_MS)
-    return round(bottom - part * (bottom - top), 1)
 
 
 def _axis(scale: Scale, y: float) -> Iterator[str]:

@@ -21,7 +21,7 @@ EXIT = {
     errors.USAGE: "wrong usage, or a bad scenario file",
     errors.BROKE: "the harness itself broke",
 }
-_BENCH_FLAGS = ("--backend", "--context", "--namespace")
+_BENCH_FLAGS = ("--name", "--backend", "--context", "--kubeconfig", "--namespace")
 
 
 def clean(text: object) -> str:

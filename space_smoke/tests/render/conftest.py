@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 
 import pytest
 
@@ -10,11 +11,19 @@ from space_smoke.bench import cache, tools
 from space_smoke.charts import render
 
 
+def _program(name: str) -> pathlib.Path:
+    kept = cache.folder() / "binaries" / tools.versions().pins[name].key / name
+    return render.locate(name, os.environ, kept)
+
+
 def _renderer(name: str) -> render.Renderer:
-    versions = tools.versions()
-    kept = cache.folder() / "binaries" / versions.pins[name].key / name
-    helm = render.locate(name, os.environ, kept)
-    return render.Renderer(helm, kube_version=versions.kubernetes, memory=cache.folder() / "renders")
+    kube_version = tools.versions().kubernetes
+    return render.Renderer(_program(name), kube_version=kube_version, memory=cache.folder() / "renders")
+
+
+@pytest.fixture(scope="session")
+def helm_program() -> pathlib.Path:
+    return _program("helm")
 
 
 @pytest.fixture(scope="session")

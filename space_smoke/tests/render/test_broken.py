@@ -13,7 +13,7 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.charts import render
-from space_smoke.tests.render import claims, test_schema
+from space_smoke.tests.render import claims, test_claims, test_schema
 
 VARIANTS = yaml.safe_load((pathlib.Path(__file__).parent / "broken" / "variants.yaml").read_text())
 
@@ -124,6 +124,37 @@ def test_a_random_value_makes_two_renders_differ(helm: render.Renderer, tmp_path
     folder = planted("space-redis", edit, tmp_path)
     case = render.Case(folder, "space-redis")
     assert helm.render(case).text != helm.render(case, fresh=True).text
+
+
+def test_a_template_that_asks_for_helms_version_renders_differently(
+    helm: render.Renderer, helm4: render.Renderer, tmp_path: pathlib.Path
+) -> None:
+    version = "name: {{ .Capabilities.HelmVersion.Version | lower }}"
+    folder = planted(
+        "space-redis", {"file": "templates/service.yaml", "replace": "name: redis", "by": version}, tmp_path
+    )
+    case = render.Case(folder, "space-redis")
+    found = test_claims.differences(helm.render(case), helm4.render(case))
+    assert found == ["Service/space-redis (templates/service.yaml)"]
+
+
+def test_pods_labelled_with_the_chart_version_would_restart(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    component = "app.kubernetes.io/component: {{ index . 1 }}"
+    edit = {
+        "file": "templates/_space.tpl",
+        "replace": component,
+        "by": component + "\nv: {{ $root.Chart.Version | quote }}",
+    }
+    old, new = planted("postgres", edit, tmp_path / "old"), planted("postgres", edit, tmp_path / "new")
+    (new / "Chart.yaml").write_text((new / "Chart.yaml").read_text().replace("version: 0.1.0", "version: 0.1.1"))
+    found = test_claims.restarts(*(helm.render(render.Case(place, "postgres")) for place in (old, new)))
+    assert [sentence.rpartition(": ")[2] for sentence in found] == ["selector", "volumeClaimTemplates", "template"]
+
+
+def test_lint_finds_a_chart_without_a_version(helm_program: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    folder = planted("space-redis", {"file": "Chart.yaml", "replace": "version: 0.1.0\n", "by": ""}, tmp_path)
+    done = test_claims.lint(helm_program, render.Case(folder, "space-redis"))
+    assert (done.returncode, "version is required" in done.stdout + done.stderr) == (1, True)
 
 
 def _copy(chart: str, place: pathlib.Path, schema: Mapping[str, Any] | None = None) -> pathlib.Path:

@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+import shutil
+
 import pytest
 
 from space_smoke import errors
+from space_smoke.bench import proc
 from space_smoke.charts import render
 from space_smoke.tests.render import claims
 
 HELD = [pytest.param(claim, chart, id=f"{chart}-{claim.name}") for claim in claims.CLAIMS for chart in claim.charts]
+
+
+def differences(old: render.Rendered, new: render.Rendered) -> list[str]:
+    """The objects that are not the same in both renders; their order does not matter."""
+    before, after = ({str(item): item.body for item in rendered.objects} for rendered in (old, new))
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def restarts(old: render.Rendered, new: render.Rendered) -> list[str]:
+    """The workloads whose pods would restart, or whose upgrade the API server would refuse, from `old` to `new`."""
+    fixed = ("selector", "serviceName", "volumeClaimTemplates", "template")
+    found = []
+    for item in old.objects:
+        if item.kind in ("Deployment", "StatefulSet"):
+            before, after = item.body["spec"], new.one(item.kind, item.name)["spec"]
+            found += [f"{item}: {name}" for name in fixed if before.get(name) != after.get(name)]
+    return found
+
+
+def lint(program: pathlib.Path, case: render.Case) -> proc.Done:
+    argv = [str(program), "lint", "--strict", str(case.chart)]
+    for path in case.values:
+        argv += ["--values", str(path)]
+    return proc.run(argv, timeout_s=30, check=False)
+
+
 REFUSED = [
     pytest.param(refusal, chart, id=f"{chart}-{refusal.name.replace(' ', '_')}")
     for refusal in claims.REFUSALS
@@ -42,8 +73,28 @@ def test_helm_3_and_helm_4_render_the_same_objects(helm: render.Renderer, helm4:
     assert (helm.version[:2], helm4.version[:2]) == ("v3", "v4")
     for chart in claims.ALL:
         for case in claims.cases(claims.Claim(claims.nothing), chart):
-            old, new = helm.render(case).objects, helm4.render(case).objects
-            assert sorted(old, key=str) == sorted(new, key=str), str(case)
+            assert differences(helm.render(case), helm4.render(case)) == []
+
+
+@pytest.mark.parametrize("chart", claims.ALL)
+def test_lint_finds_nothing(chart: str, helm_program: pathlib.Path) -> None:
+    for case in claims.cases(claims.Claim(claims.nothing), chart):
+        assert lint(helm_program, case).returncode == 0, str(case)
+
+
+@pytest.mark.parametrize("chart", claims.ALL)
+def test_a_new_chart_version_restarts_no_pod_and_changes_nothing_immutable(
+    chart: str, helm: render.Renderer, tmp_path: pathlib.Path
+) -> None:
+    newer = tmp_path / chart
+    shutil.copytree(claims.CHARTS / chart, newer)
+    file = newer / "Chart.yaml"
+    file.write_text(re.sub(r"(?m)^(version|appVersion):.*$", r"\1: 9.9.9", file.read_text()))
+    for old, new in zip(
+        *(claims.cases(claims.Claim(claims.nothing), chart, place) for place in (None, newer)), strict=True
+    ):
+        assert "-9.9.9" in helm.render(new).text
+        assert restarts(helm.render(old), helm.render(new)) == []
 
 
 def test_the_charts_share_one_file_of_definitions() -> None:

@@ -34,7 +34,9 @@ class Oracle:
 
     __slots__ = ("alive", "now", "settled", "stampers", "tampered", "tenures", "things", "written")
 
-    def __init__(self, things: dict[api.Key, api.Thing], now: Callable[[], float], alive: Callable[[str], bool]) -> None:
+    def __init__(
+        self, things: dict[api.Key, api.Thing], now: Callable[[], float], alive: Callable[[str], bool]
+    ) -> None:
         self.things, self.now, self.alive = things, now, alive
         self.stampers: dict[api.Key, tuple[str, str]] = {}  # target -> its uid, the runner that stamped it last
         self.settled: dict[tuple[str, api.Key], int] = {}  # runner, target -> generation that it waited for
@@ -103,7 +105,9 @@ class Oracle:
         uid = after["metadata"]["uid"]
         if commit.purpose == "stamp":
             if view_fence(after) <= view_fence(before):
-                raise Broken(f"{commit.sender} stamped {commit.key[3]} with {view_fence(after)} over {view_fence(before)}")
+                raise Broken(
+                    f"{commit.sender} stamped {commit.key[3]} with {view_fence(after)} over {view_fence(before)}"
+                )
             self.stampers[commit.key] = (uid, commit.sender)
             return
         if self.stampers.get(commit.key) != (uid, commit.sender):
@@ -115,7 +119,10 @@ class Oracle:
         for note in objects.annotations_of(after).keys() - objects.annotations_of(before).keys():
             if note.startswith(record.PREFIX) and not self._recorded(note):
                 raise Broken(f"{commit.sender} changed {commit.key[3]} before its record was durable")
-        if commit.purpose == "inject" and not objects.annotations_of(after).keys() - objects.annotations_of(before).keys():
+        if (
+            commit.purpose == "inject"
+            and not objects.annotations_of(after).keys() - objects.annotations_of(before).keys()
+        ):
             raise Broken(f"{commit.sender} changed {commit.key[3]} without a record on it")
 
     def _recorded(self, note: str) -> bool:

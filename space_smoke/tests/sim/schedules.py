@@ -133,8 +133,7 @@ def troubled(base: World, make: worlds.Make = worlds.BOTH) -> int:
             with schedule(f"{named(runner)} {fate}"):
                 world.call(runner, fate)
                 _ends_clean(world, runner)
-        if is_write(runner.wanted) or i == 0:
-            count += _delayed(base, make, i)
+        count += _delayed(base, make, i)
     return count
 
 
@@ -309,5 +308,3 @@ def _ends_clean(world: World, runner: worlds.Runner) -> None:
         raise oracle.Broken(f"it ended with {runner.error!r}")
     if not worlds.is_clean(world):
         raise oracle.Broken(worlds.state(world))
-
-

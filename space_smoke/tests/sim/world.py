@@ -104,9 +104,7 @@ class World:
 
     def alive(self, name: str) -> bool:
         """Some process of that run is left, stopped ones included."""
-        return any(
-            key.split("/")[0] == name and process.state != "zombie" for key, process in self.processes.items()
-        )
+        return any(key.split("/")[0] == name and process.state != "zombie" for key, process in self.processes.items())
 
     # -- runners
 
@@ -210,7 +208,9 @@ class World:
     def _local(self, runner: Runner, wanted: effect.Effect) -> Any:
         match wanted:
             case effect.Boottime():
-                return effect.Instant(self.clock - runner.lag_s, f"2026-01-01T00:00:00.{self._number() % 999_999 + 1:06d}Z")
+                return effect.Instant(
+                    self.clock - runner.lag_s, f"2026-01-01T00:00:00.{self._number() % 999_999 + 1:06d}Z"
+                )
             case effect.Fresh():
                 return effect.Text(f"{self._number():012x}")
             case effect.FirstSeen(uid, version):
@@ -333,7 +333,9 @@ def specs(world: World) -> dict[str, Any]:
 
 
 SPECS = specs(bench())
-CAP = protocol.Wanted("cap", kinds.KINDS["set-env"], API, {"container": "api", "env": {"LIMIT": "3", "PASSWORD": "x", "NEW": "n"}}, "r")
+CAP = protocol.Wanted(
+    "cap", kinds.KINDS["set-env"], API, {"container": "api", "env": {"LIMIT": "3", "PASSWORD": "x", "NEW": "n"}}, "r"
+)
 REDIS_DOWN = protocol.Wanted("redis-down", kinds.KINDS["scale"], REDIS, {"replicas": 0}, "r")
 
 
@@ -382,9 +384,7 @@ def recover(world: World, machine: Machine = HERE) -> int:
 def is_clean(world: World) -> bool:
     lease = world.api.things.get(LEASE)
     return (
-        not oracle.left_over(world.api.things)
-        and specs(world) == SPECS
-        and (lease is None or not oracle.holder(lease))
+        not oracle.left_over(world.api.things) and specs(world) == SPECS and (lease is None or not oracle.holder(lease))
     )
 
 

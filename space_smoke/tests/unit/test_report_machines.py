@@ -61,6 +61,12 @@ def test_a_failing_restore_is_red_beside_a_good_verdict() -> None:
     assert error.get("message") == "no-store: stuck"
 
 
+def test_a_check_judged_anew_and_failing_is_red_whatever_the_run_said() -> None:
+    told = ended("PASS", 0, ("has-store", "fail"))
+    assert red(suites(told)) == 1
+    assert not gathering.run_of(told).scenarios[0].passed
+
+
 def test_a_blocked_scenario_is_an_error_and_not_skipped() -> None:
     root = suites(ended("BLOCKED", 5, harness="this bench has one node"))
     assert root.get("skipped") == "0"

@@ -186,6 +186,10 @@ def test_a_byte_that_is_not_utf_8_is_told_with_its_line() -> None:
     assert [str(one) for one in document.mistakes] == ["f.yaml:2:1: byte 0xff is not UTF-8: save the file as UTF-8"]
 
 
+def test_a_byte_order_mark_moves_no_place() -> None:
+    assert nodes.read("f.yaml", b"\xef\xbb\xbfname: x").keys[("name",)] == (1, 1)
+
+
 def test_words_that_old_yaml_takes_for_something_else_stay_text() -> None:
     document = nodes.read("f.yaml", b"[yes, off, 2026-01-31, 1:30, 0x1f, .inf]")
     assert document.data == ["yes", "off", "2026-01-31", "1:30", "0x1f", ".inf"]

@@ -71,9 +71,11 @@ def test_a_prebuilt_program_with_another_digest_is_refused_by_name_expected_and_
     field: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin = prebuilt(tmp_path, monkeypatch)
-    set_pin(monkeypatch, dataclasses.replace(pin, **{field: "0" * 64}))
+    zeros = "0" * 64
+    other = dataclasses.replace(pin, sha256=zeros) if field == "sha256" else dataclasses.replace(pin, zst_sha256=zeros)
+    set_pin(monkeypatch, other)
     seen = getattr(pin, field)
-    with pytest.raises(errors.BenchError, match=rf"etcd\.zst.*has sha256 {seen}.*expects {'0' * 64}"):
+    with pytest.raises(errors.BenchError, match=rf"etcd\.zst.*has sha256 {seen}.*expects {zeros}"):
         tools.obtain("etcd", silent)
     assert not list((cache.folder() / "binaries").glob("*")), "a refused program must not reach the cache"
 

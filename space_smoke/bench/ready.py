@@ -1,0 +1,82 @@
+"""Whether a bench's own parts are as they should be: one fresh look each, for `wait.until`.
+
+Deployments have their own strict rule in `wait`; these are nodes, DaemonSets and StatefulSets. Called by engine.bringup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib import parse
+
+from space_smoke.bench import kind, kube, wait
+from space_smoke.model import objects
+
+
+def nodes(access: kube.Kube) -> wait.State:
+    found = access.listed("v1", "Node")
+    ready = [node for node in found if _condition(node, "Ready") == "True"]
+    words = f"{len(ready)} of {len(kind.roles())} nodes Ready"
+    return wait.State(len(ready) == len(kind.roles()) == len(found), words)
+
+
+def returned(access: kube.Kube, started: Sequence[str], paused: Sequence[str], since: datetime) -> wait.State:
+    """All nodes Ready, and of those started at `since`: the kubelet has reported again, and what it says of pods is new.
+
+    A stopped node is still called Ready for 40 s, and its dead pods with it: old news is told from new by its time.
+    """
+    state = nodes(access)
+    if not state.done:
+        return state
+    for node in (*started, *paused):
+        lease = access.read(objects.Ref("coordination.k8s.io/v1", "Lease", "kube-node-lease", node))
+        if _moment(lease["spec"]["renewTime"]) < since:
+            return wait.State(False, f"the kubelet of {node} has not reported yet")
+    for pod in access.listed("v1", "Pod") if started else ():
+        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+            begun = ((container.get("state") or {}).get("running") or {}).get("startedAt")
+            if pod["spec"].get("nodeName") in started and begun and _moment(begun) < since.replace(microsecond=0):
+                return wait.State(False, f"pod {pod['metadata']['name']} is as it was before its node was started")
+    return state
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _condition(thing: objects.Object, name: str) -> str:
+    conditions = (thing.get("status") or {}).get("conditions") or ()
+    return next((one["status"] for one in conditions if one["type"] == name), "Unknown")
+
+
+def daemons(access: kube.Kube, name: str) -> wait.State:
+    status, thing = access.send("GET", f"/apis/apps/v1/namespaces/kube-system/daemonsets/{name}")
+    if status != 200:
+        return wait.State(False, f"{name}: {status}")
+    reported = thing.get("status") or {}
+    count, wanted = int(reported.get("numberReady") or 0), len(kind.roles())
+    current = int(reported.get("observedGeneration") or 0) >= thing["metadata"]["generation"]
+    return wait.State(count == wanted and current, f"{count} of {wanted} ready")
+
+
+def stateful(access: kube.Kube, namespace: str, selector: str) -> wait.State:
+    query = parse.urlencode({"labelSelector": selector})
+    status, answer = access.send("GET", f"/apis/apps/v1/namespaces/{namespace}/statefulsets?{query}")
+    if status != 200:
+        return wait.State(False, f"the list was answered {status}", hopeless=status in (401, 403))
+    for pod in access.listed("v1", "Pod", namespace, selector):
+        if words := wait.hopeless(pod):
+            return wait.State(False, words, hopeless=True)
+    waiting = [words for thing in answer.get("items") or () if (words := _behind(thing))]
+    return wait.State(not waiting, "; ".join(waiting) or "all ready")
+
+
+def _behind(thing: Mapping[str, Any]) -> str:
+    """Why a StatefulSet is not yet what its spec says, or ""."""
+    status, wanted = thing.get("status") or {}, int(thing["spec"].get("replicas", 1))
+    name = thing["metadata"]["name"]
+    if int(status.get("observedGeneration") or 0) < thing["metadata"]["generation"]:
+        return f"{name}: its new spec was not observed yet"
+    counts = [int(status.get(key) or 0) for key in ("replicas", "readyReplicas", "updatedReplicas")]
+    return "" if counts == [wanted] * 3 else f"{name}: {counts[1]} of {wanted} ready, {counts[2]} updated"
