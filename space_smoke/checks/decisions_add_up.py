@@ -2,13 +2,14 @@
 
 Create: one by concurrency, and one by activation unless concurrency refused first (a request that one limiter refused
 must not draw the other's token). Connect: one by concurrency; activation only when it wakes a sandbox. No decision is
-misconfigured; store_unavailable only where the phase holds a fault on the store: a `scale` of deployment/space-redis,
-or one named in `store_faults`.
+misconfigured; store_unavailable only where the phase holds a fault on the store (a `scale` of deployment/space-redis,
+or one named in `store_faults`), and for `recovery` after such a fault was restored: a store that is ready is reachable
+only when each node's kube-proxy has heard of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from space_smoke.checks import facts, say
 from space_smoke.model import history, kinds, scenario, verdict
@@ -20,17 +21,24 @@ def judge(check: scenario.Check, events: Sequence[history.Event], the: scenario.
     loads = facts.loads_of(the, check.arguments.get("phases", "all"))
     if not loads:
         return say.unknown(check, "the phases it looks at have no load")
-    may_lack_store = _without_store(the, check.arguments.get("store_faults", ()))
+    taking = _store_faults(the, check.arguments.get("store_faults", ()))
+    may_lack_store = {
+        load.name
+        for phase in the.phases
+        if taking & {fault.name for fault in the.holding(phase)}
+        for load in phase.loads
+    }
+    recovering = _recovering(events, taking, float(check.arguments.get("recovery_s", 0.0)))
     limited = [
         event
         for event in history.of_kind(events, "request")
-        if event.data.get("do") in facts.LIMITED and facts.owner(facts.text(event, "load"), loads)
+        if event.data.get("do") in facts.LIMITED and _owner(event, loads)
     ]
     answered = [event for event in limited if facts.status(event) is not None]
     wrong = [
         (event, words)
         for event in answered
-        if (words := _wrong(event, facts.owner(facts.text(event, "load"), loads) in may_lack_store))
+        if (words := _wrong(event, _owner(event, loads) in may_lack_store or recovering(event)))
     ]
     if wrong:
         return say.failed(
@@ -52,16 +60,28 @@ def judge(check: scenario.Check, events: Sequence[history.Event], the: scenario.
     return say.passed(check, sentence, facts.indexes(limited))
 
 
-def _without_store(the: scenario.Scenario, named: Sequence[str]) -> set[str]:
-    """The loads of phases in which the store is faulted on purpose."""
+def _owner(event: history.Event, loads: Collection[str]) -> str:
+    return facts.owner(facts.text(event, "load"), loads)
+
+
+def _store_faults(the: scenario.Scenario, named: Sequence[str]) -> set[str]:
+    """The faults that take the store away on purpose."""
     return {
-        load.name
-        for phase in the.phases
-        if any(
-            fault.name in named or (fault.kind, str(fault.target)) == ("scale", STORE) for fault in the.holding(phase)
-        )
-        for load in phase.loads
+        fault.name for fault in the.faults if fault.name in named or (fault.kind, str(fault.target)) == ("scale", STORE)
     }
+
+
+def _recovering(
+    events: Sequence[history.Event], taking: set[str], recovery_s: float
+) -> Callable[[history.Event], bool]:
+    """Whether a request was answered within `recovery_s` of the store's restore."""
+    restored = [event.at_s for event in history.of_kind(events, "fault-restored") if event.data.get("fault") in taking]
+
+    def recent(event: history.Event) -> bool:
+        answered_s = event.data.get("answered_s")
+        return isinstance(answered_s, float) and any(0 <= answered_s - at_s <= recovery_s for at_s in restored)
+
+    return recent
 
 
 def _wrong(event: history.Event, may_lack_store: bool) -> str:
@@ -101,6 +121,11 @@ KIND = kinds.CheckKind(
                 "uniqueItems": True,
                 "items": {"type": "string"},
                 "description": "faults that take the store away, beside a scale of deployment/space-redis",
+            },
+            "recovery": {
+                "type": "string",
+                "format": "duration",
+                "description": "how long after such a fault was restored a decision may still lack the store",
             },
         },
     },

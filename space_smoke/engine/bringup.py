@@ -11,12 +11,12 @@ import pathlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent import futures
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import cache, engine, helm, images, kind, kube, nodes, ready, register, releases, tools, wait
+from space_smoke.bench import cache, engine, images, kind, kube, nodes, ready, register, tools, wait
 from space_smoke.engine import doctor, down, steps
 from space_smoke.model import objects
 
@@ -26,25 +26,22 @@ NAMESPACES = ("space-smoke", "space")
 _RETURN_S = 90.0
 
 
-class Options(Protocol):
-    """engine.up.UpOptions, as far as the steps need it."""
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """`images` is auto, pull or build; `node_image` names one the engine has instead. `api_port` 0 means any free one.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def images(self) -> str: ...
-    @property
-    def node_image(self) -> str: ...
-    @property
-    def api_port(self) -> int: ...
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def ephemeral(self) -> bool: ...
-    @property
-    def recreate(self) -> bool: ...
-    @property
-    def timeout_s(self) -> float: ...
+    `ephemeral` benches belong to one run and are reaped after it died; `recreate` removes an existing bench first;
+    `timeout_s` bounds each wait, not the whole.
+    """
+
+    name: str = "space-smoke"
+    images: str = "auto"
+    node_image: str = ""
+    api_port: int = 0
+    run_id: str = ""
+    ephemeral: bool = False
+    recreate: bool = False
+    timeout_s: float = 180.0
 
 
 class Work:
@@ -57,7 +54,7 @@ class Work:
     kube: kube.Kube
     entry: register.Entry
 
-    def __init__(self, options: Options, emit: cache.Emit) -> None:
+    def __init__(self, options: UpOptions, emit: cache.Emit) -> None:
         self.options = options
         self.emit = emit
         self.marks = steps.Marks()
@@ -261,79 +258,3 @@ def routes_and_dns(work: Work) -> str:
     dns = objects.Ref("apps/v1", "Deployment", "kube-system", "coredns")
     wait.rollout(work.kube, dns, timeout_s=work.options.timeout_s, emit=work.emit)
     return f"{daemons} and coredns"
-
-
-def install(work: Work) -> str:
-    """Stage by stage, and within a stage at once; only what differs from what was installed last."""
-    present = helm.releases(work.helm, register.kubeconfig(work.options.name))
-    installed: list[str] = []
-    for number, stage in enumerate(releases.stages()):
-        if number:  # a later stage looks services up by name
-            work.marks.wait_for(("routes and DNS",))
-        with futures.ThreadPoolExecutor(max_workers=len(stage)) as pool:
-            done = [pool.submit(_install, work, planned, present.get(planned.release)) for planned in stage]
-            installed += [name for one in done if (name := one.result())]
-        for planned in stage:
-            _rolled_out(work, planned)
-    return f"installed {', '.join(installed)}" if installed else "all as wanted already"
-
-
-def _install(work: Work, planned: releases.Planned, present: helm.Release | None) -> str:
-    digest = planned.digest(work.services)
-    as_wanted = work.entry.releases.get(planned.release) == digest
-    if present is not None and present.status == "deployed" and as_wanted:
-        if present.revision == work.entry.revisions.get(planned.release):
-            return ""
-        work.emit(
-            "release-changed", release=planned.release, saying=f"{planned.release} was changed since: upgrading it"
-        )
-    revision = helm.upgrade_install(
-        work.helm,
-        planned.release,
-        planned.chart,
-        planned.namespace,
-        kubeconfig=register.kubeconfig(work.options.name),
-        emit=work.emit,
-        values_files=planned.values,
-        sets=planned.sets(work.services),
-        timeout_s=work.options.timeout_s,
-        previous=present,
-    )
-    work.record(
-        lambda entry: {
-            "releases": {**entry.releases, planned.release: digest},
-            "revisions": {**entry.revisions, planned.release: revision},
-        }
-    )
-    return planned.release
-
-
-def _rolled_out(work: Work, planned: releases.Planned) -> None:
-    """Waits for the release's workloads, found by the label that Helm's convention gives all objects of a release."""
-    selector = f"app.kubernetes.io/instance={planned.release}"
-    wait.until(
-        work.kube,
-        f"the StatefulSets of {planned.release} to be rolled out",
-        lambda: ready.stateful(work.kube, planned.namespace, selector),
-        watching=[("v1", "Pod", planned.namespace)],
-        timeout_s=work.options.timeout_s,
-        emit=work.emit,
-    )
-    for thing in work.kube.listed("apps/v1", "Deployment", planned.namespace, selector):
-        wait.rollout(work.kube, objects.ref_of(thing), timeout_s=work.options.timeout_s, emit=work.emit)
-
-
-def health(work: Work) -> str:
-    """A last fresh look, after all else: nodes Ready, every release deployed, nothing pending."""
-    state = ready.nodes(work.kube)
-    present = helm.releases(work.helm, register.kubeconfig(work.options.name))
-    bad = [f"{release.name} is {release.status}" for release in present.values() if release.status != "deployed"]
-    missing = [one.release for stage in releases.stages() for one in stage if one.release not in present]
-    if not state.done or bad or missing:
-        told = "; ".join(
-            [*([] if state.done else [state.words]), *bad, *(f"{name} is not installed" for name in missing)]
-        )
-        raise errors.BenchError(
-            f"bench {work.options.name} is not healthy: {told}", next_step="space_smoke up, or status"
-        )
-    return f"{state.words}, {len(present)} releases deployed"

@@ -2,7 +2,7 @@
 
 `up` twice gives the same bench, verified: what is there and as wanted is left alone, what differs is upgraded, what a
 killed run left half made is removed and made again. Steps that do not need each other overlap; the list's order is the
-order of doing it by hand. What each step does is in `bringup`. Called by the command, engine.run and the suite.
+order of doing it by hand. What each step does is in `bringup` and `releasing`. Called by the command, engine.run and the suite.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke.bench import cache, register
-from space_smoke.engine import bringup, steps
+from space_smoke.engine import bringup, releasing, steps
 
 Step = steps.Step
+UpOptions = bringup.UpOptions
 
 STEPS: tuple[steps.Step[bringup.Work], ...] = (
     Step("doctor", "looking at this machine", bringup.look_at_host),
@@ -31,27 +32,9 @@ STEPS: tuple[steps.Step[bringup.Work], ...] = (
     Step("namespaces", "waiting for the API server, making namespaces", bringup.namespaces, ("api",)),
     Step("node groups", "checking the nodes and their groups", bringup.node_groups, ("cluster", "namespaces")),
     Step("routes and DNS", "waiting for pod routes and DNS", bringup.routes_and_dns, ("cluster", "namespaces")),
-    Step("releases", "installing releases", bringup.install, ("images onto nodes", "namespaces")),
-    Step("health gate", "reading everything afresh", bringup.health, ("node groups", "routes and DNS", "releases")),
+    Step("releases", "installing releases", releasing.install, ("images onto nodes", "namespaces")),
+    Step("health gate", "reading everything afresh", releasing.health, ("node groups", "routes and DNS", "releases")),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class UpOptions:
-    """`images` is auto, pull or build; `node_image` names one the engine has instead. `api_port` 0 means any free one.
-
-    `ephemeral` benches belong to one run and are reaped after it died; `recreate` removes an existing bench first;
-    `timeout_s` bounds each wait, not the whole.
-    """
-
-    name: str = "space-smoke"
-    images: str = "auto"
-    node_image: str = ""
-    api_port: int = 0
-    run_id: str = ""
-    ephemeral: bool = False
-    recreate: bool = False
-    timeout_s: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)

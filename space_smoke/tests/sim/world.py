@@ -62,13 +62,14 @@ HERE = Machine()
 class Runner:
     """`wanted` is the call it is about to make; None when it ended, with `value` or `error`."""
 
-    __slots__ = ("calls", "error", "lag_s", "machine", "name", "pid", "steps", "value", "wanted")
+    __slots__ = ("calls", "error", "lag_s", "machine", "name", "stays", "steps", "value", "wanted")
 
-    def __init__(self, name: str, machine: Machine, pid: int, steps: Steps) -> None:
-        self.name, self.machine, self.pid, self.steps = name, machine, pid, steps
+    def __init__(self, name: str, machine: Machine, steps: Steps, stays: bool) -> None:
+        self.name, self.machine, self.steps = name, machine, steps
+        self.stays = stays  # its process lives on when the steps have ended
         self.wanted: effect.Effect | None = None
         self.value: Any = None
-        self.error: errors.SpaceSmokeError | None = None
+        self.error: Exception | None = None
         self.calls = 0
         self.lag_s = 0.0  # by how much its clock stands behind: one that does not count suspend
 
@@ -108,10 +109,15 @@ class World:
 
     # -- runners
 
-    def start(self, name: str, make: Make, machine: Machine = HERE, *, lock: bool = True) -> Runner:
-        self.pids += 1
-        process = Process(machine, self.pids, int(self.clock * 100), self.pids, f"/locks/{name}" if lock else "")
-        self.processes[name] = process
+    def start(
+        self, name: str, make: Make, machine: Machine = HERE, *, lock: bool = True, stays: bool = False
+    ) -> Runner:
+        """A process of that name starts to run the steps; or goes on with them, if it is there already."""
+        process = self.processes.get(name)
+        if process is None:
+            self.pids += 1
+            process = Process(machine, self.pids, int(self.clock * 100), self.pids, f"/locks/{name}" if lock else "")
+            self.processes[name] = process
         identity = {
             "run": name,
             "host": machine.host,
@@ -125,7 +131,7 @@ class World:
             "command": "space_smoke run",
         }
         setting = protocol.Setting(identity, kinds.KINDS, tuple(kinds.TARGETS.values()))
-        runner = Runner(name, machine, process.pid, make(setting))
+        runner = Runner(name, machine, make(setting), stays)
         self._advance(runner, None)
         return runner
 
@@ -167,6 +173,13 @@ class World:
             self.call(runner)
         raise oracle.Broken(f"{runner.name} did not end within {limit} calls")
 
+    def act(self, name: str, make: Make, machine: Machine = HERE, *, lock: bool = True) -> Any:
+        """Runs the steps in a process that lives on, and returns their value or raises their error."""
+        runner = self.run(self.start(name, make, machine, lock=lock, stays=True))
+        if runner.error is not None:
+            raise runner.error
+        return runner.value
+
     def kill(self, runner: Runner) -> None:
         """SIGKILL. What it sent is still on its way; what it had not sent never will be."""
         self.processes.pop(runner.name, None)
@@ -200,9 +213,9 @@ class World:
             runner.wanted = wanted
         except StopIteration as end:
             runner.wanted, runner.value = None, end.value
-            self.processes.pop(runner.name, None)
-        except errors.SpaceSmokeError as error:
+        except (errors.SpaceSmokeError, model_kinds.Unfit) as error:
             runner.wanted, runner.error = None, error
+        if runner.wanted is None and not runner.stays:
             self.processes.pop(runner.name, None)
 
     def _local(self, runner: Runner, wanted: effect.Effect) -> Any:
@@ -286,7 +299,7 @@ class World:
 _CALLS = (effect.Get, effect.ListKind, effect.Create, effect.Patch, effect.Settle)
 
 
-# -- what stands in the world
+# -- what stands in the world, and what others do to it
 
 
 def deployment(name: str, containers: list[dict[str, Any]], replicas: int = 1, **meta: Any) -> dict[str, Any]:
@@ -318,6 +331,30 @@ def fill(server: api.Api) -> None:
     api_containers = [sidecar, {"name": "api", "image": "api:1", "env": env}]
     server.create(deployment("space-api", api_containers, 2, annotations={"team": "space"}))
     server.create(deployment("space-redis", [{"name": "redis", "image": "redis:7"}]))
+
+
+def edit(world: World, key: api.Key, *operations: objects.Operation) -> effect.Done | effect.No:
+    """Somebody else's write."""
+    return world.api.patch(key, operations)
+
+
+def annotate(world: World, key: api.Key, note: str, text: str | None) -> None:
+    changes = objects.put_metadata(world.api.things[key], "annotations", {note: text})
+    assert isinstance(edit(world, key, *changes), effect.Done)
+
+
+def vanish(world: World, key: api.Key) -> None:
+    """Deleted by force: finalizers are removed first (the break-glass)."""
+    world.api.delete(key)
+    if key in world.api.things:
+        edit(world, key, objects.drop("metadata", "finalizers"))
+
+
+def killed_with_faults_up(world: World, *wants: protocol.Wanted, name: str = "dead") -> None:
+    """A run took the domain, raised its faults and was killed."""
+    held = world.act(name, taken)
+    world.act(name, raised(held, *(wants or (CAP, REDIS_DOWN))))
+    del world.processes[name]
 
 
 def bench() -> World:
@@ -363,6 +400,36 @@ def whole_run(*wants: protocol.Wanted) -> Make:
         return results
 
     return steps
+
+
+def taken(setting: protocol.Setting) -> Steps:
+    return protocol.take(DOMAIN, setting)
+
+
+def raised(held: protocol.Held, *wants: protocol.Wanted) -> Make:
+    def steps(_setting: protocol.Setting) -> Steps:
+        items = []
+        for want in wants:
+            items.append((yield from protocol.raise_fault(held, want)))
+        return items
+
+    return steps
+
+
+def lowered(held: protocol.Held) -> Make:
+    return lambda _setting: protocol.lower_all(held)
+
+
+def renewed(held: protocol.Held) -> Make:
+    return lambda _setting: protocol.keep_alive(held)
+
+
+def released(held: protocol.Held) -> Make:
+    return lambda _setting: protocol.release(held)
+
+
+def looked(setting: protocol.Setting) -> Steps:
+    return protocol.look((DOMAIN,), setting)
 
 
 BOTH = whole_run(CAP, REDIS_DOWN)

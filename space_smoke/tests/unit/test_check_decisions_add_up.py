@@ -82,3 +82,21 @@ def test_a_request_without_an_answer_is_unknown() -> None:
 def test_phases_without_limited_requests_are_unknown() -> None:
     assert judge([histories.request("state")], [histories.request("state")]).judged == verdict.Judged.UNKNOWN
     assert judge([histories.drawn(1.0, True)], phases=["nowhere"]).judged == verdict.Judged.UNKNOWN
+
+
+@pytest.mark.parametrize(("after_s", "judged"), [(1.0, verdict.Judged.PASS), (6.0, verdict.Judged.FAIL)])
+def test_the_store_may_be_missed_for_a_while_after_its_restore_and_no_longer(
+    after_s: float, judged: verdict.Judged
+) -> None:
+    story = story_of([histories.drawn(1.0, True)], [histories.held(5.0, 0.1, concurrency=WITHOUT)])
+    story.add("fault-restored", fault="no-store")
+    restored_s = story.events[-1].at_s
+    late = histories.held(restored_s + after_s, 0.1, concurrency=WITHOUT)
+    story.add("request", **{**late, "load": "drain", "n": 9})
+    the = histories.of_phases(
+        scenario.Phase("up", (scenario.Load("drain", "ecw-create", {}),)),
+        scenario.Phase("lost", (scenario.Load("open", "ecw-connect", {}),)),
+        faults=[scenario.Fault("no-store", "scale", STORE, {"replicas": 0}, ("lost",))],
+    )
+    found = histories.judged("decisions-add-up", story, the, recovery_s=5.0)
+    assert found.judged == judged, found.sentence
