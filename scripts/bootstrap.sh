@@ -29,7 +29,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 
-# Three nodes share one limit, and 128 instances run out ("too many open files"). Where it may not be set, doctor says so.
+# All nodes share one limit, and 128 instances run out at the third bench. Where it may not be set, doctor says so.
 limit=/proc/sys/fs/inotify/max_user_instances
 if [ "$(cat $limit)" -lt 512 ]; then (echo 512 >$limit) 2>/dev/null || true; fi
 

@@ -13,6 +13,7 @@ that come back quickly never stall the store: the next request simply tries agai
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import time
@@ -26,13 +27,16 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from common import mutations
+from limiters import busy
 
 BUDGET_S = 0.17  # stays under the promised 250 ms with room for the work around it
-LATE_S = 0.02  # a timer this late means that this process was kept waiting, not that the store is slow
-GRACE_S = 0.03  # what an answer gets then, to be read from a socket that already holds it
+GRANULARITY_S = 0.005  # waits shorter than this are not worth another turn
 SOCKET_TIMEOUT_S = 0.5  # redis-py's own bound, behind the budget; it also covers calls that are made in the background
 PROBE_INTERVAL_S = 0.2
-CONNECTIONS = 24  # a decision takes under a millisecond, so hundreds of callers share these
+# Few calls at a time: a decision takes under a millisecond, so hundreds of callers share these without loss, while many
+# calls at once would each look slow to a process that has to work through all their answers itself.
+CONNECTIONS = 8
+SLOW_S = 0.05  # a store whose last answer took this long is itself what callers queue for
 
 # What can go wrong between a call and its answer. ValueError and TypeError cover an answer of the wrong shape.
 FAULTS = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
@@ -77,9 +81,8 @@ class Store:
         self._sticky = mutations.STICKY_FAIL_OPEN in active
         self._client = None if not url else _connect(url, library_defaults=self._own_retries)
         self.status = CONFIGURED if self._client else (MALFORMED if url else ABSENT)
-        # Waiting for a connection is this process's own doing, so it is no part of any budget; it ends for everyone
-        # as soon as the store is known to be stalled.
         self._slots = asyncio.Semaphore(CONNECTIONS)
+        self._last_call_s = 0.0
         self._answering = asyncio.Event()
         self._answering.set()
         self._probe: asyncio.Task[None] | None = None
@@ -99,10 +102,22 @@ class Store:
         Raises Unavailable on every fault. The call may have taken effect all the same when its reply was lost: a token
         may be gone, or a lease stay until it expires; it is never charged twice.
         """
+        queued = _Waited()
         async with self._slots:
+            # In a burst callers wait for this process, which is no fault of the store and no part of the budget. With
+            # a slow store they wait for it; those who have waited too long then leave the queue without a call.
+            if self._last_call_s > SLOW_S:
+                budget.left_s -= queued.seconds()
             if self._client is None or self.stalled or budget.left_s <= 0:
                 raise Unavailable("not asked")
             return await self._call(self._client, script, key, arguments, budget)
+
+    async def warm(self) -> None:
+        """Open the connections before the first request needs them; a store that is not there does not matter yet."""
+        if self._client is not None:
+            with contextlib.suppress(*FAULTS):
+                async with asyncio.timeout(BUDGET_S):
+                    await asyncio.gather(*(self._client.ping() for _ in range(CONNECTIONS)))
 
     async def close(self) -> None:
         """End the background task and the connections."""
@@ -119,16 +134,17 @@ class Store:
         arguments: Sequence[int | float | str],
         budget: Budget,
     ) -> list[int]:
-        started = time.monotonic()
+        waited = _Waited()
         call = asyncio.create_task(_evaluate(client, script, key, arguments), name="limiter-store-call")
         try:
-            return _integers(await (call if self._own_retries else _within(call, budget.left_s)))
+            return _integers(await (call if self._own_retries else _within(call, budget.left_s, waited)))
         except FAULTS as fault:
             self._failed(fault)
             raise Unavailable(f"{type(fault).__name__}: {fault}", may_have_run=_timed_out(fault)) from fault
         finally:
             call.cancel()
-            budget.left_s -= time.monotonic() - started
+            self._last_call_s = waited.seconds()
+            budget.left_s -= self._last_call_s
 
     def _failed(self, fault: BaseException) -> None:
         if self.stalled or self._own_retries or not (_timed_out(fault) or self._sticky):
@@ -191,12 +207,22 @@ async def _evaluate(
         return await client.eval(script.text, 1, key, *arguments)
 
 
-async def _within(call: asyncio.Task[object], seconds: float) -> object:
-    """The result of `call` within `seconds`, not counting time in which this very process was not running."""
-    started = time.monotonic()
-    await asyncio.wait({call}, timeout=seconds)
-    if not call.done() and time.monotonic() - started > seconds + LATE_S:
-        await asyncio.wait({call}, timeout=GRACE_S)
+class _Waited:
+    """The time since its making in which this thread had nothing to do but wait."""
+
+    __slots__ = ("_busy", "_started")
+
+    def __init__(self) -> None:
+        self._started, self._busy = time.monotonic(), busy.seconds()
+
+    def seconds(self) -> float:
+        return max(0.0, time.monotonic() - self._started - (busy.seconds() - self._busy))
+
+
+async def _within(call: asyncio.Task[object], seconds: float, waited: _Waited) -> object:
+    """The result of `call` within `seconds` of waiting for it; raises TimeoutError."""
+    while not call.done() and (left_s := seconds - waited.seconds()) > GRANULARITY_S:
+        await asyncio.wait({call}, timeout=left_s)
     if not call.done():
         raise TimeoutError(f"no answer within {seconds * 1000:.0f} ms")
     return call.result()

@@ -16,11 +16,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=server.PORT)
     arguments = parser.parse_args()
     logs.configure("sandbox")
-    # The first process of a container ignores SIGTERM unless it handles it. There is nothing to finish: what runs here
-    # is the user's and ends with the pod.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    owned = processes.Processes(Path.cwd())
+
+    def stop(*_: object) -> None:
+        owned.kill()
+        os._exit(0)  # commands in work have threads of their own, and nothing is left for them to answer
+
+    # The first process of a container ignores SIGTERM unless it handles it.
+    signal.signal(signal.SIGTERM, stop)
     _adopt_orphans()
-    server.Server(("", arguments.port), processes.Processes(Path.cwd())).serve_forever()
+    server.Server(("", arguments.port), owned).serve_forever()
 
 
 def _adopt_orphans() -> None:

@@ -126,6 +126,11 @@ class Processes:
                 self._frozen_at = None
             return len(stopped)
 
+    def kill(self) -> None:
+        """End every process below this one, for the end of the sandbox."""
+        for pid, _ in _descendants():
+            _signal(pid, signal.SIGKILL)
+
     def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with self._lock:
             if self.frozen:

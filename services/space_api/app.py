@@ -51,6 +51,7 @@ def application(made: handlers.Service, surface: str) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await made.table.open()
+        await made.store.warm()
         try:
             yield
         finally:

@@ -23,9 +23,9 @@ class LocalRuntime:
             raise pods.StartFailed("it was told to fail")
         port = stores.free_port()
         command = (sys.executable, "-m", "sandbox", "--port", str(port))
-        folder = tempfile.mkdtemp(prefix="sandbox-")
+        folder = tempfile.mkdtemp(prefix="sandbox-", dir=os.environ["SPACE_TEST_FOLDER"])
         self._processes[sandbox] = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, stdout=asyncio.subprocess.DEVNULL
+            *command, cwd=folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
         )
         while True:
             try:
@@ -37,15 +37,11 @@ class LocalRuntime:
 
     async def stop(self, sandbox: str) -> None:
         if process := self._processes.pop(sandbox, None):
-            process.kill()
+            process.terminate()
             await process.wait()
 
     async def image_id(self) -> str:
         return "sha256:local"
-
-    def stop_all(self) -> None:
-        for process in self._processes.values():
-            process.kill()
 
 
 def main() -> int:
@@ -55,12 +51,8 @@ def main() -> int:
     except settings.SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return settings.EXIT_CODE
-    runtime = LocalRuntime()
-    made = app.service(read, runtime)
-    try:
-        serve.run(app.application(made, "public"), made, host="127.0.0.1", port=int(sys.argv[1]))
-    finally:
-        runtime.stop_all()
+    made = app.service(read, LocalRuntime())
+    serve.run(app.application(made, "public"), made, host="127.0.0.1", port=int(sys.argv[1]))
     return 0
 
 

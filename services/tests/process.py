@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,18 @@ class Api:
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.port = stores.free_port()
         command = [sys.executable, "-m", "tests.local_api", str(self.port)]
+        self._folder = tempfile.TemporaryDirectory(prefix="space-api-")
+        self._log = Path(self._folder.name, "log").open("w+")  # noqa: SIM115 - closed by stop
         self.process = subprocess.Popen(
-            command, env=environment(settings), cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env=environment({**settings, "SPACE_TEST_FOLDER": self._folder.name}),
+            cwd=FOLDER,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # its sandboxes are in the group and end with it
         )
         self.http = urllib3.HTTPConnectionPool("127.0.0.1", self.port, maxsize=300, retries=False, timeout=30)
         self.lines: list[dict[str, Any]] = []
-        self.errors = ""
         self.ended = False
 
     def wait_ready(self) -> None:
@@ -77,10 +84,16 @@ class Api:
         self.http.close()
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, self.errors = self.process.communicate(timeout=20)
-        self.ended = True
-        self.lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        return int(self.process.returncode)
+        try:
+            return int(self.process.wait(timeout=20))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
+            self._log.seek(0)
+            self.lines = [json.loads(line) for line in self._log if line.startswith("{")]
+            self._log.close()
+            self._folder.cleanup()
+            self.ended = True
 
     def _ready(self) -> bool:
         assert self.process.poll() is None, "the API ended while it started"

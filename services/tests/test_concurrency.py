@@ -103,7 +103,7 @@ def test_a_lost_lease_ends_by_itself_not_before_and_not_never(redis_server: stor
                 await asyncio.sleep(0.01)
             return redis_server.time_ms() - now
 
-    assert 499 <= limiting.run(work()) <= 700
+    assert 499 <= limiting.run(work()) <= 1500
 
 
 def test_work_longer_than_a_lease_stays_counted(redis_server: stores.Redis) -> None:

@@ -19,7 +19,7 @@ def test_an_idle_pod_exits_when_its_drain_is_over(start_api: process.Start) -> N
     api = start_api(SPACE_DRAIN_S="0.5")
     started = time.monotonic()
     assert api.stop() == 0
-    assert 0.5 <= time.monotonic() - started <= 1.5
+    assert 0.5 <= time.monotonic() - started <= 2
 
 
 def test_a_stopping_pod_is_unready_and_serves_on(start_api: process.Start) -> None:
@@ -76,7 +76,7 @@ def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
     killed = time.monotonic()
     assert other.call("POST", path, {"hold_s": 0}).status == 429
     stores.wait_until("the lost lease ends", lambda: other.call("POST", path, {"hold_s": 0}).status == 200, 3)
-    assert time.monotonic() - killed <= 1.5
+    assert time.monotonic() - killed <= 2
 
 
 def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None:
@@ -86,7 +86,6 @@ def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None
             api = start()
             assert api.create().status == 201
             with psycopg.connect(pattern.format(role="postgres"), autocommit=True) as admin:
-                admin.execute("ALTER DATABASE space WITH ALLOW_CONNECTIONS false")
                 admin.execute("ALTER ROLE app NOLOGIN")
                 admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'")
                 started = time.monotonic()
@@ -97,7 +96,6 @@ def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None
                 assert api.call("GET", "/readyz").status == 503
                 assert api.call("GET", "/healthz").status == 200
                 admin.execute("ALTER ROLE app LOGIN")
-                admin.execute("ALTER DATABASE space WITH ALLOW_CONNECTIONS true")
             stores.wait_until("ready again", lambda: api.call("GET", "/readyz").status == 200, 5)
             assert api.create().status == 201
 

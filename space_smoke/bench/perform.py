@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from space_smoke import errors
-from space_smoke.bench import kube, life
+from space_smoke.bench import injection, kube, life
 from space_smoke.model import effect
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ Settler = Callable[[effect.Settle], effect.Done | effect.Late]
 
 class Performer:
     """`settle` waits for a target (the engine picks the wait by fault kind); `tell` appends to the History; `reached` is
-    called before and after every write with the step's purpose: drills kill and stop there."""
+    called before and after every write with the step's purpose: drills kill, stop and refuse there."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Performer:
         *,
         settle: Settler,
         tell: Callable[..., Any],
-        reached: Callable[[str, str], None] = lambda _purpose, _position: None,
+        reached: injection.Reached = injection.nothing,
     ) -> None:
         self._cluster = cluster
         self._settle = settle
@@ -94,7 +94,9 @@ class Performer:
     def _write(
         self, method: str, path: str, body: Any, purpose: str, api_version: str, kind: str, timeout_s: float
     ) -> effect.Done | effect.No | effect.Lost:
-        self._reached(purpose, "before")
+        refused = self._reached(purpose, "before")
+        if refused is not None:
+            return refused
         # The server's own deadline, so that a request we gave up on does not go on for its default minute. The purpose
         # travels as the field manager: the audit log then says which step wrote.
         query = urlencode({"timeout": f"{max(1, int(timeout_s))}s", "fieldManager": f"space-smoke-{purpose}"})

@@ -59,7 +59,8 @@ def disinherit(fd: int) -> None:
 
 
 @functools.cache
-def _mortal() -> tuple[str, ...]:
+def mortal() -> tuple[str, ...]:
+    """What to put before a command so that it dies with us."""
     path = shutil.which("setpriv")
     if path is None:
         raise errors.HostUnfit(
@@ -117,7 +118,7 @@ def run(
     feed = stdin if isinstance(stdin, bytes) else None
     try:
         child = subprocess.Popen(
-            [*_mortal(), *argv],
+            [*mortal(), *argv],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

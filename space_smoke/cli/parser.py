@@ -100,6 +100,17 @@ def _running_verbs(verbs: _Verbs) -> None:
     run.add_argument("--runs", type=Path, default=Path("runs"), help="where to keep the run's folder (default: runs)")
     status = verbs.add_parser("status", help="Leases, holders and open faults; reads only")
     _common(status)
+    drill = verbs.add_parser(
+        "drill",
+        help="break the harness itself on purpose and prove that the bench is put right",
+        description="Kills, stops and cuts off runners at steps they reached, on two light targets in namespace space-drill, "
+        "and judges what is left. Says beforehand what it will write to.",
+    )
+    _common(drill)
+    drill.add_argument("names", nargs="*", metavar="NAME", help="drills; without any and without --all they are listed")
+    drill.add_argument("--all", action="store_true", help="every drill")
+    drill.add_argument("--kills", type=int, default=0, metavar="N", help="and N SIGKILLs at random steps")
+    drill.add_argument("--seed", type=int, default=0, help="seed of the random kills (default: 0)")
     repair = verbs.add_parser("repair", help="put back whatever a dead run left")
     _common(repair)
 

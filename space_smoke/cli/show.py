@@ -108,6 +108,15 @@ def status(seen: Mapping[str, Any]) -> None:
     line(f"{seen['open_faults']} open faults")
 
 
+def drills(found: Mapping[str, Any], *, as_json: bool) -> None:
+    claims = {name: " ".join((drill.__doc__ or "").split()) for name, drill in found.items()}
+    if as_json:
+        line(json.dumps({"drills": claims}, indent=2))
+        return
+    for name, claim in claims.items():
+        line(f"{name}\n  {claim}")
+
+
 def report(events: Sequence[history.Event], *, as_json: bool) -> None:
     from space_smoke.report import gathering, summary, text
 

@@ -163,6 +163,32 @@ def repair(options: argparse.Namespace) -> int:
     return errors.INCOMPLETE if left else errors.PASSED
 
 
+def drill(options: argparse.Namespace) -> int:
+    from space_smoke.engine import drill as drilling
+    from space_smoke.engine import ground
+    from space_smoke.engine import suite as running
+
+    if not (options.names or options.all or options.kills):
+        show.drills(drilling.DRILLS, as_json=options.json)
+        return errors.PASSED
+    unknown = sorted(set(options.names) - set(drilling.DRILLS))
+    if unknown:
+        raise errors.UsageError(
+            f"no drill is called {unknown[0]!r}", next_step=f"choose from {', '.join(drilling.DRILLS)}"
+        )
+    names = list(drilling.DRILLS) if options.all else options.names
+    with running.looking(bench_options(options)) as opened, show.console(options) as listen:
+        opened.past.listeners = (listen,)
+        cluster = opened.scene.cluster
+        where = ground.Ground(
+            cluster, running.kubeconfig_of(bench_options(options)), cluster.context or "", opened.past.emit
+        )
+        problems = drilling.run(names, where, opened.past.emit, kills=options.kills, seed=options.seed)
+    if options.json:
+        show.as_json({"problems": problems, "drills": names})
+    return errors.FAILED if problems else errors.PASSED
+
+
 VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "doctor": doctor,
     "up": up,
@@ -174,6 +200,7 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "report": report,
     "status": status,
     "repair": repair,
+    "drill": drill,
 }
 
 

@@ -69,8 +69,21 @@ class Work:
             self.entry = entry
 
 
+class _UntilFailure(kube.Kube):
+    """Once a step has failed, the next read of any other raises: no wait of this `up` goes on in the background."""
+
+    def __init__(self, kubeconfig: pathlib.Path, marks: steps.Marks) -> None:
+        super().__init__(kubeconfig)
+        self._marks = marks
+
+    def send(self, method: str, path: str, **options: Any) -> tuple[int, kube.Json]:
+        if self._marks.failure is not None:
+            raise errors.WaitFailed("ended, because another step failed", last="")
+        return super().send(method, path, **options)
+
+
 def look_at_host(work: Work) -> str:
-    findings = doctor.examine(doctor.read(work.options.api_port))
+    findings = doctor.examine(doctor.read(work.options.api_port, work.options.name))
     for finding in findings:
         if not finding.ok:
             work.emit("finding", name=finding.name, value=finding.value, rule=finding.rule, fix=finding.fix)
@@ -206,7 +219,7 @@ def load_images(work: Work) -> str:
 
 
 def namespaces(work: Work) -> str:
-    work.kube = kube.Kube(register.kubeconfig(work.options.name))
+    work.kube = _UntilFailure(register.kubeconfig(work.options.name), work.marks)
     for name in NAMESPACES:
         wait.until(work.kube, f"namespace {name}", lambda name=name: _made(work.kube, name), watching=(), timeout_s=30)  # type: ignore[misc]
     return ", ".join(NAMESPACES)

@@ -7,12 +7,13 @@ engine.up.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
@@ -22,6 +23,8 @@ _GIB = 1024**3
 BUILD_BYTES = 8 * _GIB  # debootstrap roots, Go caches and two images, measured 6.3 GiB with everything from nothing
 RUN_BYTES = 3 * _GIB
 INOTIFY_INSTANCES = 512
+# Three nodes with everything on them take 62. Without them systemd and kubelets fail in ways that say nothing of it.
+INOTIFY_PER_BENCH = 72
 INOTIFY_WATCHES = 65536
 LEFTOVER_GUARD_S = 600.0
 _COMMANDS = {"setpriv": "util-linux", "unshare": "util-linux"}
@@ -50,6 +53,7 @@ class Host:
     systemd: bool
     sys_resource: bool
     inotify_instances: int
+    inotify_used: int
     inotify_watches: int
     free_bytes: Mapping[str, int]
     images_ready: bool
@@ -58,11 +62,12 @@ class Host:
     ports_taken: tuple[int, ...] = ()
     leftovers: tuple[str, ...] = ()
     kernel_overlay: bool = True
-    extra: Mapping[str, str] = field(default_factory=dict)
+    bench_there: bool = False
 
 
-def read(api_port: int = 0) -> Host:
-    """Looks at this machine: files, PATH, one `docker info`. Changes nothing."""
+def read(api_port: int = 0, name: str = "") -> Host:
+    """Looks at this machine: files, PATH, one `docker info`. Changes nothing. `name` is the bench that is wanted."""
+    entry = register.read(name) if name else None
     said = engine.info()
     folder = cache.folder()
     places = {"cache": folder} | ({"engine": pathlib.Path(said["DockerRootDir"])} if said else {})
@@ -75,6 +80,7 @@ def read(api_port: int = 0) -> Host:
         systemd=pathlib.Path("/run/systemd/system").exists(),
         sys_resource=engine.within_bounds(),
         inotify_instances=int((limits / "max_user_instances").read_text()),
+        inotify_used=_inotify_used(),
         inotify_watches=int((limits / "max_user_watches").read_text()),
         free_bytes={f"{name} {path}": shutil.disk_usage(path).free for name, path in places.items() if path.exists()},
         images_ready=said is not None
@@ -84,7 +90,17 @@ def read(api_port: int = 0) -> Host:
         ports_taken=(api_port,) if api_port and not _free(api_port) else (),
         leftovers=tuple(entry.name for entry in register.leftovers(LEFTOVER_GUARD_S)),
         kernel_overlay="overlay" in pathlib.Path("/proc/filesystems").read_text(),
+        bench_there=entry is not None and entry.state == register.READY,
     )
+
+
+def _inotify_used() -> int:
+    """The inotify instances of all processes that we may look into; the limit is per user, and nodes run as root."""
+    used = 0
+    for link in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            used += str(link.readlink()) == "anon_inode:inotify"
+    return used
 
 
 def _origin(name: str) -> str:
@@ -195,11 +211,16 @@ def _kernel(host: Host) -> list[Finding]:
     low = f"sysctl -w fs.inotify.max_user_instances={INOTIFY_INSTANCES}"
     few = f"sysctl -w fs.inotify.max_user_watches={INOTIFY_WATCHES}"
     instances, watches = host.inotify_instances, host.inotify_watches
+    left = instances - host.inotify_used
+    room = host.bench_there or left >= INOTIFY_PER_BENCH
+    needed = f">= {INOTIFY_PER_BENCH} for a new bench"
+    more = f"sysctl -w fs.inotify.max_user_instances={max(INOTIFY_INSTANCES, 2 * instances)}, or space_smoke down"
     return [
         _finding(
             "overlay", host.kernel_overlay, str(host.kernel_overlay), "the kernel knows overlay", "modprobe overlay"
         ),
         _finding("cgroup", True, f"v{cgroup}", "v2, or v1 up to Kubernetes 1.37", "", blocks=False),
+        _finding("inotify left", room, f"{left} of {instances} instances", needed, more),
         _finding(
             "inotify instances", instances >= INOTIFY_INSTANCES, str(instances), f">= {INOTIFY_INSTANCES}", low, False
         ),

@@ -13,9 +13,16 @@ from space_smoke.lease import acquire, protocol
 _MAY_TAKE = ("none", "dead", "expired")
 
 
-def preflight(leases: tenure.Tenure, tell: Callable[..., Any]) -> int:
-    """Repairs what dead runs left; returns how many faults there were. Raises Refused or RestoreIncomplete."""
-    recorded = [standing for standing in leases.look() if standing.view.records or standing.view.unreadable]
+def preflight(leases: tenure.Tenure, tell: Callable[..., Any], *, free: bool = False) -> int:
+    """Repairs what dead runs left; returns how many faults there were. Raises Refused or RestoreIncomplete.
+
+    A dead run that had nothing up still bears the Lease: the next one to take it finds out. `free` releases those too.
+    """
+    recorded = [
+        standing
+        for standing in leases.look()
+        if standing.view.records or standing.view.unreadable or (free and standing.life in ("dead", "expired"))
+    ]
     for standing in recorded:
         acquire.refuse_unreadable(standing.view.domain, standing.view.unreadable)
     blocked = [standing for standing in recorded if standing.life not in _MAY_TAKE]

@@ -23,7 +23,7 @@ def status(cluster: kube.Kube, leases: tenure.Tenure) -> dict[str, Any]:
 
 def repair(leases: tenure.Tenure, tell: Callable[..., Any]) -> int:
     """Puts back whatever dead or released holders left; returns how many faults that were. Raises as preflight does."""
-    return preflight.preflight(leases, tell)
+    return preflight.preflight(leases, tell, free=True)
 
 
 def planned(the: scenario.Scenario, namespace: str) -> dict[str, Any]:

@@ -120,6 +120,13 @@ def looking(options: Options) -> Iterator[Opened]:
     yield Opened(run_id, past, on, tenure.Tenure(cluster, options.namespace, run_id, lock, past.emit), lock)
 
 
+def kubeconfig_of(options: Options) -> Path:
+    """The file that opens this bench; for a context without a file, kubectl's own default."""
+    if options.backend == "kind":
+        return register.kubeconfig(options.bench)
+    return options.kubeconfig or Path(os.environ.get("KUBECONFIG", "").split(":")[0] or Path.home() / ".kube/config")
+
+
 def ensure_namespace(cluster: kube.Kube) -> None:
     """The Leases' namespace, made where it is missing; somebody else making it at the same time is fine."""
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": view.NAMESPACE}}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import kube, life, perform, wait
+from space_smoke.bench import injection, kube, life, perform, wait
 from space_smoke.faults import kinds as fault_kinds
 from space_smoke.lease import protocol
 from space_smoke.model import effect, kinds, objects, record, scenario
@@ -29,14 +29,15 @@ class Tenure:
         run: str,
         lock: life.Lock | None,
         tell: Callable[..., Any],
-        reached: Callable[[str, str], None] = lambda _purpose, _position: None,
     ) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self._run = run
         self._tell = tell
         self._setting = protocol.Setting(life.identity(run, lock), fault_kinds.KINDS, _SWEPT)
-        self._performer = perform.Performer(cluster, settle=self._settle, tell=tell, reached=reached)
+        self._performer = perform.Performer(
+            cluster, settle=self._settle, tell=tell, reached=injection.from_environment()
+        )
         self._held: dict[str, protocol.Held] = {}
         self._ended = threading.Event()
         self.lost: errors.SpaceSmokeError | None = None

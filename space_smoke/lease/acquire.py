@@ -47,7 +47,7 @@ def acquire(
                 answer = yield effect.Patch(seen.ref, _take(seen, mine, info, now), "acquire")
         elif isinstance(reply, effect.No) and reply.status == 404:
             how = "it was made anew"
-            fence = 1 + (yield from highest_fence(domain, targets))
+            fence = 1 + view.highest_fence((yield from swept(targets)), domain)
             answer = yield effect.Create(_new(domain, mine, info, now, fence))
         else:
             last = reply.message
@@ -92,7 +92,7 @@ def life_of(seen: view.View) -> view.Steps[Life]:
     if facts.same_boot and isinstance(stamp, int | float) and now.seconds - stamp > seen.duration_s:
         return Life("expired", f"its last renewal was {now.seconds - stamp:.0f} s ago by this machine's own clock")
     first_seen: effect.Instant = yield effect.FirstSeen(seen.ref.uid, seen.version)
-    if not facts.same_boot and now.seconds - first_seen.seconds > seen.duration_s:
+    if now.seconds - first_seen.seconds > seen.duration_s:
         return Life("expired", f"it was seen unchanged for {now.seconds - first_seen.seconds:.0f} s")
     return Life(judged.life, judged.reason)
 
@@ -120,20 +120,14 @@ def cluster_uid() -> view.Steps[str]:
     return str(reply.thing["metadata"]["uid"])
 
 
-def asked(read: effect.Get | effect.ListKind) -> view.Steps[effect.Done | effect.Found | effect.No | effect.Lost]:
+def asked(read: effect.Get | effect.ListKind) -> view.Steps[Any]:
     """One read, asked again while no answer comes or the API server is busy: asking changes nothing."""
-    reply: effect.Done | effect.Found | effect.No | effect.Lost = yield read
+    reply = yield read
     for _ in range(_ATTEMPTS - 1):
         if not (isinstance(reply, effect.Lost) or (isinstance(reply, effect.No) and reply.status == 429)):
             break
         reply = yield read
     return reply
-
-
-def highest_fence(domain: str, targets: Iterable[tuple[str, str]]) -> view.Steps[int]:
-    """The highest fence that any stamped target carries for a domain; 0 when there is none."""
-    stamped = yield from swept(targets)
-    return max((view.fence_on(thing, domain) or 0 for thing in stamped), default=0)
 
 
 def swept(targets: Iterable[tuple[str, str]]) -> view.Steps[list[objects.Object]]:
@@ -147,12 +141,13 @@ def swept(targets: Iterable[tuple[str, str]]) -> view.Steps[list[objects.Object]
     return found
 
 
-def refuse_unreadable(domain: str, unreadable: tuple[record.Unreadable, ...]) -> None:
-    """A record that this version cannot read is never cleared and never worked around."""
+def refuse_unreadable(domain: str, unreadable: tuple[record.Unreadable, ...], where: str = "") -> None:
+    """A record that this version cannot read is never cleared and never worked around. `where` it stands, if that is
+    not the Lease."""
     if unreadable:
         what = "; ".join(f"{item.key}: {item.reason}" for item in unreadable)
         raise errors.Refused(
-            f"Lease {view.NAMESPACE}/{domain} carries what this version cannot read, and it was left untouched: {what}",
+            f"{where or f'Lease {view.NAMESPACE}/{domain}'} carries what this version cannot read, and it was left untouched: {what}",
             next_step="use the version that wrote it, or read docs/fault-lease.md on records that cannot be read",
         )
 

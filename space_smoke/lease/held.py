@@ -37,6 +37,7 @@ class Held:
     records: dict[str, record.Record] = field(default_factory=dict)
     unreadable: tuple[record.Unreadable, ...] = ()
     next_order: int = 0
+    doomed: bool = False  # somebody deleted the Lease: it goes with its last record
     in_doubt: bool = False  # a target write of ours has an unknown end: raise the fence before relying on a read
     duration_s: float = float(view.DURATION_S)
 
@@ -55,13 +56,14 @@ def adopt(held: Held, thing: objects.Object, *, cleared: str = "") -> None:
     held.records = kept | {item.fault_id: item for item in seen.records}
     held.unreadable = seen.unreadable
     held.fence = max(held.fence, seen.fence)
+    held.duration_s = seen.duration_s  # a successor goes by what stands there, so we do too
+    held.doomed = "deletionTimestamp" in thing["metadata"]
     held.next_order = max(held.next_order, *(item.order + 1 for item in seen.records), 0)
 
 
-def renew(
-    held: Held, purpose: str, *put: record.Record, clear: str = "", raise_fence: bool = False
-) -> view.Steps[None]:
-    """One guarded renewal, which also writes the records `put` and removes the record of fault id `clear`.
+def renew(held: Held, purpose: str, *put: record.Record, clear: str = "", fence: int = 0) -> view.Steps[None]:
+    """One guarded renewal, which also writes the records `put`, removes the record of fault id `clear`, and raises the
+    fence to `fence`.
 
     Raises LeaseLost (a successor has it, or it was deleted), ApiError (it cannot be told), UsageError (too large).
     """
@@ -70,7 +72,7 @@ def renew(
         now: effect.Instant = yield effect.Boottime()
         left_s = tenure_left(held, now.seconds)
         nonce: effect.Text = yield effect.Fresh()
-        changes = _changes(held, now, nonce.value, put, clear, raise_fence)
+        changes = _changes(held, now, nonce.value, put, clear, fence)
         reply = yield effect.Patch(held.ref, changes, purpose, min(view.REQUEST_S, left_s))
         if isinstance(reply, effect.Done):
             held.renewed_at = now.seconds
@@ -125,24 +127,20 @@ def lost(held: Held, why: str) -> errors.LeaseLost:
 
 
 def _changes(
-    held: Held, now: effect.Instant, nonce: str, put: tuple[record.Record, ...], clear: str, raise_fence: bool
+    held: Held, now: effect.Instant, nonce: str, put: tuple[record.Record, ...], clear: str, fence: int
 ) -> objects.Patch:
     info = {**held.info, "boottime": round(now.seconds, 6), "nonce": nonce}
-    notes: dict[str, str | None] = {view.HOLDER: json.dumps(info, sort_keys=True)}
+    notes: dict[str, str | None] = {
+        view.HOLDER: json.dumps(info, sort_keys=True),
+        view.FENCE: str(max(held.fence, fence)),
+    }
     removed = (item for item in held.records.values() if item.key not in held.notes)
     notes |= {item.key: record.encode(item) for item in (*removed, *put)}
     if clear:
         notes[record.PREFIX + clear] = None
-    if raise_fence:
-        notes[view.FENCE] = str(held.fence + 1)
     after = {key: value for key, value in (held.notes | notes).items() if value is not None}
-    size = objects.size_of(after)
-    if size > view.ANNOTATION_BYTES:
-        raise errors.UsageError(
-            f"the record would make the annotations of Lease {held.domain} {size} bytes; Kubernetes allows "
-            f"{view.ANNOTATION_BYTES}. Nothing was changed",
-            next_step="split the fault, or clear other annotations from the Lease",
-        )
+    if any(item.stage == "planned" for item in put):
+        _refuse_oversize(held, after)
     return (
         objects.test(held.ref.uid, "metadata", "uid"),
         objects.test(held.version, "metadata", "resourceVersion"),
@@ -151,6 +149,18 @@ def _changes(
         *objects.put_metadata({"metadata": {"annotations": held.notes}}, "annotations", notes),
         *finalizer_change(held.finalizers, any(key.startswith(record.PREFIX) for key in after)),
     )
+
+
+def _refuse_oversize(held: Held, after: Mapping[str, str]) -> None:
+    """Only a new record is refused for its size, with room kept for all to grow: what was planned can be carried on."""
+    records = sum(key.startswith(record.PREFIX) for key in after)
+    size = objects.size_of(after) + records * record.GROWTH_BYTES
+    if size > view.ANNOTATION_BYTES:
+        raise errors.UsageError(
+            f"the record would make the annotations of Lease {held.domain} up to {size} bytes; Kubernetes allows "
+            f"{view.ANNOTATION_BYTES}. Nothing was changed",
+            next_step="split the fault, or clear other annotations from the Lease",
+        )
 
 
 def finalizer_change(present: list[str], wanted: bool) -> list[objects.Operation]:

@@ -40,9 +40,7 @@ def inject(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
         raise
     yield from holding.renew(held, "record", item)
     yield effect.Tell("fault-planned", described(held, wanted.kind, item))
-    thing = yield from targets.stamp(held, item.target)
-    if thing is None:
-        raise errors.ApiError(f"{item.target} went away", status=404)
+    thing = yield from targets.stamped(held, item.target)
     item = item.at("injecting")
     yield from holding.renew(held, "renew", item)
     yield from _change(held, wanted.kind, item, thing)
@@ -94,7 +92,7 @@ def _planned(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
     )
     _refuse_double(held, item)
     size = objects.size_of({**objects.annotations_of(reply.thing), item.key: record.encode(item.at("injecting"))})
-    if size + 1024 > view.ANNOTATION_BYTES:
+    if size + record.GROWTH_BYTES > view.ANNOTATION_BYTES:
         raise kinds.Unfit(f"fault {wanted.name}: the annotations of {wanted.target} would be {size} bytes, too many")
     return item
 
@@ -110,9 +108,14 @@ def _refuse_double(held: holding.Held, item: record.Record) -> None:
 
 
 def _change(held: holding.Held, kind: kinds.FaultKind, item: record.Record, thing: objects.Object) -> view.Steps[None]:
+    """`thing` is the target as stamped, after which the Lease was renewed: so it is at each attempt, because a fence
+    number alone does not tell our Lease from one that was made anew."""
     last = ""
     for _ in range(_ATTEMPTS):
+        if objects.ref_of(thing).uid != item.target.uid:
+            raise errors.BenchError(f"fault {item.name}: {item.target} was replaced while the fault was being raised")
         if kind.read(thing, item.field) != item.standing:
+            yield from holding.renew(held, "clear", clear=item.fault_id)  # nothing of ours is there, nor can it come
             raise errors.BenchError(f"fault {item.name}: {item.target} changed while the fault was being raised")
         copy = objects.put_metadata(thing, "annotations", {item.key: record.encode(item)})
         operations = [*kind.write(thing, item.field, item.fault), *copy]
@@ -123,13 +126,11 @@ def _change(held: holding.Held, kind: kinds.FaultKind, item: record.Record, thin
             return
         last = reply.message
         # Not done, or not known: make sure that this attempt can no longer land, then look what is there.
-        yield from targets.certain(held, item.target)
-        again = yield from targets.stamp(held, item.target)
-        if again is None or objects.ref_of(again).uid != item.target.uid:
-            raise errors.BenchError(f"fault {item.name}: {item.target} was replaced while the fault was being raised")
-        if item.key in objects.annotations_of(again):
+        yield from targets.certain(held)
+        thing = yield from targets.stamped(held, item.target)
+        if item.key in objects.annotations_of(thing):
             return
-        thing = again
+        yield from holding.renew(held, "renew")
     raise errors.ApiError(f"fault {item.name} could not be raised on {item.target}: {last}", status=0)
 
 

@@ -5,6 +5,7 @@ Called by the engine with a runner that performs the effects; the simulation cal
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,15 +35,28 @@ def take(domain: str, setting: Setting) -> view.Steps[Held]:
     Raises Refused, ApiError, LeaseLost; RestoreIncomplete when a record could not be put back: then the Lease is
     released again with that record on it, because no new fault may be raised over an old one.
     """
+    held = yield from _taken(domain, setting)
+    if held.doomed:  # somebody deleted it, and it went with its last record: the run needs one that stays
+        yield from release(held)
+        held = yield from _taken(domain, setting)
+    return held
+
+
+def _taken(domain: str, setting: Setting) -> view.Steps[Held]:
     before = yield from acquire.asked(effect.Get(view.ref(domain)))
     earlier = view.parse(before.thing) if isinstance(before, effect.Done) else None
     held = yield from acquire.acquire(domain, setting.identity, setting.kinds, setting.targets)
-    yield from targets.stamp_all(held, setting.targets)
-    results = yield from _repair(held, earlier)
-    failed = [result for result in results if not result.ok]
-    if failed:
-        yield from release(held)
-        raise incomplete(domain, failed)
+    try:
+        yield from targets.stamp_all(held, setting.targets)
+        failed = [result for result in (yield from _repair(held, earlier)) if not result.ok]
+        if failed:
+            raise incomplete(domain, failed)
+    except errors.LeaseLost:
+        raise
+    except errors.SpaceSmokeError:
+        with contextlib.suppress(errors.SpaceSmokeError):  # what went wrong first is what is told
+            yield from release(held)
+        raise
     return held
 
 
@@ -104,6 +118,8 @@ def release(held: Held) -> view.Steps[None]:
             return
         last = reply.message
         seen = yield effect.Get(held.ref)
+        if isinstance(seen, effect.No) and seen.status == 404:
+            return
         if isinstance(seen, effect.Done):
             now_view = view.parse(seen.thing)
             if now_view.holder != held.holder:  # it went through, or a successor has it: either way it is not ours

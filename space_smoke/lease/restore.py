@@ -18,6 +18,8 @@ from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 6
 SETTLE_S = 90.0
+# What a kind may stumble over in a record that is well-formed and means nothing: one fault's trouble, not the others'.
+_NONSENSE = (LookupError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +40,17 @@ def restore(held: holding.Held, fault_id: str, told: str, **more: Any) -> view.S
     started: effect.Instant = yield effect.Boottime()
     try:
         kind = _kind(held, item)
-        yield from targets.certain(held, item.target)
         item = item.at("restoring", tried=True)
-        yield from holding.renew(held, "restoring", item)
+        yield from targets.certain(held)
         gone = yield from _write_back(held, kind, item)
         if not gone:
             yield from _settled(kind, item)
         yield from holding.renew(held, "clear", clear=fault_id)
-    except (errors.BenchError, kinds.Unfit, Drifted) as error:
+    except (errors.BenchError, kinds.Unfit, Drifted, *_NONSENSE) as error:
         stage: record.Stage = "drifted" if isinstance(error, Drifted) else "failed"
-        sentence = str(error).splitlines()[0]
+        sentence = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, _NONSENSE):
+            sentence = f"its record makes no sense to kind {item.kind}: {type(error).__name__}: {sentence}"
         yield from _keep(held, item.at(stage, error=sentence))
         return Restored(item, False, sentence)
     ended: effect.Instant = yield effect.Boottime()
@@ -80,15 +83,21 @@ class Drifted(Exception):
 
 
 def _write_back(held: holding.Held, kind: kinds.FaultKind, item: record.Record) -> view.Steps[bool]:
-    """Writes the standing value where the field holds our fault value. True: the target is gone, and the fault with it."""
+    """Writes the standing value where the field holds our fault value. True: the target is gone, and the fault with it;
+    what bears its name now is another object, whose values are its own unless they are our fault's.
+
+    The Lease is renewed between stamp and write: a fence number alone does not tell our Lease from one made anew.
+    """
     last = ""
     for _ in range(_ATTEMPTS):
-        thing = yield from targets.stamp(held, item.target, missing_ok=True)
+        thing = yield from targets.stamp(held, item.target)
         if thing is None:
             return True
         now = kind.read(thing, item.field)
         marked = item.key in objects.annotations_of(thing)
-        if now not in (item.fault, item.standing):
+        replaced = objects.ref_of(thing).uid != item.target.uid
+        other = now not in (item.fault, item.standing)
+        if other and not replaced:
             raise Drifted(
                 f"{item.target} holds {kind.describe(now)}, neither the fault's {kind.describe(item.fault)} nor the "
                 f"standing {kind.describe(item.standing)}: somebody else changed it, so it was not overwritten"
@@ -97,12 +106,13 @@ def _write_back(held: holding.Held, kind: kinds.FaultKind, item: record.Record) 
         if marked:
             operations.append(objects.drop("metadata", "annotations", item.key))
         if not operations:
-            return False
+            return other
+        yield from holding.renew(held, "restoring", item)
         reply = yield from targets.write(held, thing, operations, "restore")
         if isinstance(reply, effect.Done):
-            return False
+            return other
         last = reply.message
-        yield from targets.certain(held, item.target)
+        yield from targets.certain(held)
     raise errors.ApiError(f"{item.target} could not be restored in {_ATTEMPTS} tries: {last}", status=0)
 
 

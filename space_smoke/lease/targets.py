@@ -18,28 +18,43 @@ _ATTEMPTS = 8
 
 def stamp_all(held: holding.Held, kinds_to_sweep: Iterable[tuple[str, str]]) -> view.Steps[None]:
     """Stamps the targets of all records and all targets that ever carried this domain's fence; adopts records that are
-    found on a target but not on the Lease (the Lease was deleted and made anew under a fault)."""
+    found on a target but not on the Lease (the Lease was deleted and made anew under a fault).
+
+    A Lease that somebody made by hand may count lower than its targets: then our fence is raised above them first. The
+    renewal that does it is guarded, so it fails if what was seen there is a successor's.
+    """
     found = yield from acquire.swept(kinds_to_sweep)
     stamped = [thing for thing in found if view.fence_on(thing, held.domain) is not None]
+    highest = view.highest_fence(stamped, held.domain)
+    if highest >= held.fence:
+        yield from holding.renew(held, "raise-fence", fence=highest + 1)
     for thing in stamped:
-        fresh = yield from stamp(held, objects.ref_of(thing), missing_ok=True)
+        fresh = yield from stamp(held, objects.ref_of(thing))
         if fresh is not None:
             yield from _adopt_records(held, fresh)
     done = {objects.ref_of(thing).where() for thing in stamped}
     for item in list(held.records.values()):
         if item.target.where() not in done:
-            yield from stamp(held, item.target, missing_ok=True)
+            fresh = yield from stamp(held, item.target)
+            if fresh is not None:
+                yield from _adopt_records(held, fresh)
 
 
-def stamp(held: holding.Held, ref: objects.Ref, *, missing_ok: bool = False) -> view.Steps[objects.Object | None]:
+def stamped(held: holding.Held, ref: objects.Ref) -> view.Steps[objects.Object]:
+    """See stamp; a target that is gone is an ApiError."""
+    thing = yield from stamp(held, ref)
+    if thing is None:
+        raise errors.ApiError(f"{ref} in namespace {ref.namespace} is not there", status=404)
+    return thing
+
+
+def stamp(held: holding.Held, ref: objects.Ref) -> view.Steps[objects.Object | None]:
     """Sets our fence on whatever bears this name now and returns it as it was after the write; None when it is gone."""
     last = ""
     for _ in range(_ATTEMPTS):
         reply = yield effect.Get(objects.Ref(*ref.where()))
         if isinstance(reply, effect.No) and reply.status == 404:
-            if missing_ok:
-                return None
-            raise errors.ApiError(f"{ref} in namespace {ref.namespace} is not there", status=404)
+            return None
         if not isinstance(reply, effect.Done):
             last = reply.message
             continue
@@ -47,6 +62,12 @@ def stamp(held: holding.Held, ref: objects.Ref, *, missing_ok: bool = False) -> 
         fence = view.fence_on(thing, held.domain)
         if fence == held.fence:
             return thing
+        if fence == view.BEYOND:
+            raise errors.BenchError(
+                f"{ref} in namespace {ref.namespace} carries a fence that is not a number under "
+                f"{view.target_fence(held.domain)}, so nothing on it can be guarded",
+                next_step="look who wrote it, then remove that annotation",
+            )
         if fence is not None and fence > held.fence:
             raise holding.lost(held, f"{ref} carries fence {fence}")
         now: effect.Instant = yield effect.Boottime()
@@ -82,35 +103,37 @@ def write(
     return reply
 
 
-def certain(held: holding.Held, ref: objects.Ref) -> view.Steps[None]:
-    """After a write whose end is unknown: raises our own fence and stamps again, so that it can no longer land late."""
+def certain(held: holding.Held) -> view.Steps[None]:
+    """After a write whose end is unknown: raises our own fence. The stamp that comes before any further look at a target
+    then sees to it that the write can no longer land late."""
     if held.in_doubt:
-        yield from holding.renew(held, "raise-fence", raise_fence=True)
-        yield from stamp(held, ref, missing_ok=True)
+        yield from holding.renew(held, "raise-fence", fence=held.fence + 1)
         held.in_doubt = False
 
 
 def _stamp(held: holding.Held, thing: objects.Object, fence: int | None) -> objects.Patch:
     key = view.target_fence(held.domain)
-    # A first stamp has no older one to test, so it is tied to the version that was read: a late one cannot land after
-    # a successor came and went.
-    guard = (
-        objects.test(str(fence), "metadata", "annotations", key)
-        if fence is not None
-        else objects.test(thing["metadata"]["resourceVersion"], "metadata", "resourceVersion")
-    )
+    guards = [objects.test(objects.ref_of(thing).uid, "metadata", "uid")]
+    if fence is not None:
+        guards.append(objects.test(str(fence), "metadata", "annotations", key))
+    if fence is None or not objects.labels_of(thing):
+        # A first stamp has no older one to test, so it is tied to the version that was read: a late one cannot land
+        # after a successor came and went. So is one that makes a whole map, which another may make at the same time.
+        guards.append(objects.test(thing["metadata"]["resourceVersion"], "metadata", "resourceVersion"))
     return (
-        objects.test(objects.ref_of(thing).uid, "metadata", "uid"),
-        guard,
+        *guards,
         *objects.put_metadata(thing, "annotations", {key: str(held.fence)}),
         *objects.put_metadata(thing, "labels", {view.FENCED: "true"}),
     )
 
 
 def _adopt_records(held: holding.Held, thing: objects.Object) -> view.Steps[None]:
+    """Of this domain or of a kind that is not known, which must not be passed over; and about this very object: a copy
+    of the target has a copy of the record."""
     found, unreadable = record.read_all(objects.annotations_of(thing))
-    acquire.refuse_unreadable(held.domain, unreadable)
+    acquire.refuse_unreadable(held.domain, unreadable, str(objects.ref_of(thing)))
     for item in found:
         kind = held.kinds.get(item.kind)
-        if item.fault_id not in held.records and kind is not None and kind.domain == held.domain:
+        ours = kind is None or kind.domain == held.domain
+        if ours and item.fault_id not in held.records and item.target.where() == objects.ref_of(thing).where():
             yield from holding.renew(held, "adopt", item)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ DURATION_S = 3600
 # A write may still be on its way when the holder stops believing in its tenure: requests end before this margin begins.
 MARGIN_S = 60.0
 REQUEST_S = 10.0
+BEYOND = 2**63  # what counts for a fence that cannot be read
 ANNOTATION_BYTES = 262_144  # Kubernetes: apimachinery's limit for all annotations of one object together
 
 
@@ -83,11 +84,17 @@ def parse(thing: objects.Object) -> View:
 
 
 def fence_on(target: objects.Object, domain: str) -> int | None:
-    """The fence a target carries for a domain; None when it was never stamped. Not a number counts as beyond any."""
+    """The fence a target carries for a domain; None when it was never stamped, BEYOND when it is not a number."""
     text = objects.annotations_of(target).get(target_fence(domain))
     if text is None:
         return None
-    return int(text) if text.isdecimal() else 2**63
+    return int(text) if text.isdecimal() and len(text) < 19 else BEYOND
+
+
+def highest_fence(targets: Iterable[objects.Object], domain: str) -> int:
+    """The highest fence on any of these targets; 0 when there is none."""
+    fences = (fence_on(thing, domain) or 0 for thing in targets)
+    return max((fence for fence in fences if fence < BEYOND), default=0)
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

@@ -52,6 +52,8 @@ KINDS: Mapping[str, str] = {
     "request": "one request of a load and its answer",
     "load-ended": "a load ended: how many requests",
     "diagnostics": "what was gathered for the reader before anything was put back",
+    "drill-started": "a drill began: its claim",
+    "drill-ended": "a drill ended: cycles, points reached, problems",
     "verdict": "a check's judgement",
     "open-faults": "a fresh read at the end: how many records are on the Leases",
     "scenario-ended": "a scenario ended: outcome, injection, restore, harness",

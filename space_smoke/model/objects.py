@@ -83,7 +83,7 @@ def put_metadata(thing: Object, group: str, changes: Mapping[str, str | None]) -
     """
     present = thing["metadata"].get(group)
     kept = {key: value for key, value in changes.items() if value is not None}
-    if present is None:
+    if not present:  # the API server does not store an empty map
         return [put(kept, "metadata", group)] if kept else []
     operations = [put(value, "metadata", group, key) for key, value in kept.items()]
     operations += [drop("metadata", group, key) for key, value in changes.items() if value is None and key in present]

@@ -18,6 +18,7 @@ from space_smoke.model import objects
 
 SCHEMA = 1
 PREFIX = "space-smoke.dev/record."
+GROWTH_BYTES = 1024  # by how much a record may grow after it was planned: stage, attempts, last error
 
 Stage = Literal["planned", "injecting", "up", "restoring", "drifted", "failed"]
 STAGES: tuple[Stage, ...] = ("planned", "injecting", "up", "restoring", "drifted", "failed")
@@ -54,8 +55,13 @@ class Record:
             self,
             stage=stage,
             attempts=self.attempts + tried,
-            last_error=self.last_error if error is None else error[:400],
+            last_error=self.last_error if error is None else _printable(error)[:400],
         )
+
+
+def _printable(text: str) -> str:
+    """One byte per character, two at the most in JSON, so that what a record may grow by is known beforehand."""
+    return "".join(sign if " " <= sign <= "~" else "?" for sign in text)
 
 
 @dataclass(frozen=True, slots=True)

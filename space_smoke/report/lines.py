@@ -194,6 +194,42 @@ def _verdict(data: Data, style: Style) -> list[str]:
     return [signed(mood, text, style, indent=1)]
 
 
+def _said(data: Data, style: Style) -> list[str]:
+    """Events of bring-up that explain themselves."""
+    return wrapped("   ", str(data.get("saying") or ""), style) if data.get("saying") else []
+
+
+def _finding(data: Data, style: Style) -> list[str]:
+    text = f"advice: {data.get('name')} is {data.get('value')}; better {data.get('rule')}: {data.get('fix')}"
+    return wrapped("   ", text, style)
+
+
+def _up(data: Data, style: Style) -> list[str]:
+    told = f"bench {data.get('bench')} is up; kubeconfig: {data.get('kubeconfig')}"
+    return [*wrapped(" ", told, style), *wrapped(" next: ", str(data.get("next") or ""), style)]
+
+
+def _drill_started(data: Data, style: Style) -> list[str]:
+    return ["", style.spell(str(data.get("drill"))), *wrapped("   ", str(data.get("claim") or ""), style)]
+
+
+def _drill_ended(data: Data, style: Style) -> list[str]:
+    ok = bool(data.get("ok"))
+    points = data.get("reached")
+    hit = (
+        f", {sum(points.values())} kills and stops at {len(points)} points"
+        if isinstance(points, Mapping) and points
+        else ""
+    )
+    head = f"{'PASS' if ok else 'FAIL'} {data.get('drill')}: {words.count(int(data.get('cycles') or 0), 'cycle')}{hit}"
+    problems = data.get("problems")
+    listed = [str(one) for one in problems] if isinstance(problems, list | tuple) else []
+    return [
+        signed("good" if ok else "bad", head, style, took=data.get("seconds")),
+        *(line for one in listed for line in wrapped("     ", one, style)),
+    ]
+
+
 _MAKERS: Mapping[str, Callable[[Data, Style], list[str]]] = {
     "run-started": _run_started,
     "scenario-started": _scenario_started,
@@ -207,5 +243,24 @@ _MAKERS: Mapping[str, Callable[[Data, Style], list[str]]] = {
     "refused": _refused,
     "lease-lost": _lease_lost,
     "note": _note,
+    "finding": _finding,
+    "up": _up,
+    "drill-started": _drill_started,
+    "drill-ended": _drill_ended,
+    **dict.fromkeys(
+        (
+            "image-choice",
+            "engine-starting",
+            "engine-configured",
+            "orphans-ended",
+            "waiting",
+            "release-recovered",
+            "release-changed",
+            "left-over",
+            "reaped",
+            "remade",
+        ),
+        _said,
+    ),
     "verdict": _verdict,
 }

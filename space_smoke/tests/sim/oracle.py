@@ -26,7 +26,6 @@ class Tenure:
 
     sender: str
     renewed_at: float
-    duration_s: float
 
 
 class Oracle:
@@ -69,7 +68,8 @@ class Oracle:
         was, now = holder(before), holder(after or {})
         tenure = self.tenures.get(commit.key)
         if tenure is not None and was and tenure.sender != commit.sender:
-            over = self.now() - tenure.renewed_at > tenure.duration_s or not self.alive(tenure.sender)
+            stated_s = view.parse(before).duration_s
+            over = self.now() - tenure.renewed_at > stated_s or not self.alive(tenure.sender)
             if not over:
                 raise Broken(f"{commit.sender} wrote to the Lease of {tenure.sender}, which lives ({commit.purpose})")
             if now == was:
@@ -80,9 +80,9 @@ class Oracle:
         if now and now != was:
             if commit.key not in self.tampered and fence(after or {}) <= fence(before):
                 raise Broken(f"the fence did not grow: {fence(before)} -> {fence(after or {})} at {commit.purpose}")
-            self.tenures[commit.key] = Tenure(commit.sender, self.now(), view.parse(after or {}).duration_s)
+            self.tenures[commit.key] = Tenure(commit.sender, self.now())
         elif now and tenure is not None:
-            self.tenures[commit.key] = Tenure(tenure.sender, self.now(), tenure.duration_s)
+            self.tenures[commit.key] = Tenure(tenure.sender, self.now())
         else:
             self.tenures.pop(commit.key, None)
 
@@ -135,7 +135,7 @@ def key_of(thing: objects.Object) -> api.Key:
 
 
 def holder(lease: Mapping[str, Any]) -> str:
-    return (lease.get("spec") or {}).get("holderIdentity", "")
+    return str((lease.get("spec") or {}).get("holderIdentity", ""))
 
 
 def fence(lease: Mapping[str, Any]) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeGuard
 
 from space_smoke import errors
 from space_smoke.model import effect
@@ -27,7 +29,7 @@ def bases() -> dict[str, World]:
     return {"fresh": worlds.bench(), "used": used}
 
 
-def is_write(call: effect.Effect | None) -> bool:
+def is_write(call: effect.Effect | None) -> TypeGuard[effect.Create | effect.Patch]:
     return isinstance(call, effect.Create | effect.Patch)
 
 
@@ -167,95 +169,107 @@ def stopped(
 ) -> int:
     """SIGSTOP at every call (unsent, or carried out but unheard of), the Lease expires, a successor comes, and at each
     of its calls the stopped one goes on. `slow_clock`: its clock did not count the stop, so only the fence can stop it.
+
+    A stopped one that goes on and writes nothing leaves the successor as it was: the rest is the undisturbed run, which
+    is tried once for all of those.
     """
     count = number = 0
     for i in range(_calls_of(base, make)):
         for heard in (False, True):
-            k, more = 0, True
-            while more:
-                number += 1
-                if take(number):
-                    more = _stopped(base, make, successor, i, k, heard, slow_clock)
-                    count += 1
-                else:
-                    more = k < 80
-                k += 1
+            number += 1
+            if not take(number):
+                continue
+            world, _ = _with_stopped(base, make, i, heard)
+            fresh = world.start("b", successor)
+            name = (
+                f"a stopped at call {i} {'unheard' if heard else 'unsent'}, clock {'slow' if slow_clock else 'right'}"
+            )
+            while True:
+                with schedule(f"{name}, goes on after b's call {fresh.calls}"):
+                    trial = world.fork()
+                    _goes_on(trial, _with_stopped(base, make, i, heard)[1], slow_clock)
+                    if trial.api.version != world.api.version:
+                        _disturbed(base, make, successor, i, fresh.calls, heard, slow_clock)
+                count += 1
+                if fresh.wanted is None:
+                    break
+                world.call(fresh)
+            with schedule(f"{name}, never goes on"):
+                if fresh.error is not None:
+                    raise oracle.Broken(f"the successor ended with {fresh.error!r}")
+                worlds.recover(world)
     return count
-
-
-def _stopped(
-    base: World, make: worlds.Make, successor: worlds.Make, i: int, k: int, heard: bool, slow_clock: bool
-) -> bool:
-    """One schedule. False when the successor ended before its k-th call: there are no later ones to try."""
-    world = base.fork()
-    stale = world.start("a", make)
-    _go(world, stale, i)
-    if stale.wanted is None:
-        return False
-    name = f"{named(stale)} {'unheard' if heard else 'unsent'}, goes on after b's call {k}"
-    with schedule(f"{name}, clock {'slow' if slow_clock else 'right'}"):
-        reply = world.send(stale) if heard else None
-        world.stop(stale)
-        world.clock += EXPIRY_S
-        fresh = world.start("b", successor)
-        reached = _go(world, fresh, k)
-        world.resume(stale, lag_s=EXPIRY_S if slow_clock else 0.0)
-        if heard:
-            world.hear(stale, reply)
-        world.run(stale)
-        world.run(fresh)
-        if fresh.error is not None and not isinstance(fresh.error, errors.Refused):
-            raise oracle.Broken(f"the successor ended with {fresh.error!r}")
-        if stale.error is not None and not isinstance(stale.error, errors.LeaseLost | errors.Refused):
-            raise oracle.Broken(f"the stale runner ended with {stale.error!r}")
-        worlds.recover(world)
-    return reached
 
 
 def stopped_then_killed(base: World, take: Callable[[int], bool] = lambda _number: True) -> int:
     """Depth 2: one stopped at every call, its successor killed at every call, and the stopped one goes on at the end,
-    before or after the third has put things back."""
+    with a slow clock, before or after the third has put things back."""
     count = number = 0
     for i in range(_calls_of(base, worlds.BOTH)):
         for heard in (False, True):
-            for before in (False, True):
-                j = 0
-                while True:
-                    number += 1
-                    if take(number):
-                        count += 1
-                        if not _stopped_then_killed(base, i, j, heard, before):
-                            break
-                    elif j > 80:
-                        break
-                    j += 1
+            world, _ = _with_stopped(base, worlds.BOTH, i, heard)
+            for second, left in crashes(world, world.start("b", worlds.BOTH)):
+                number += 1
+                if not take(number):
+                    continue
+                for repaired in (False, True):
+                    trial = left.fork()
+                    name = f"a stopped at call {i} {'unheard' if heard else 'unsent'}; {second}"
+                    with schedule(f"{name}; a goes on {'after' if repaired else 'before'} the repair"):
+                        while trial.held:
+                            trial.land()
+                        if repaired:
+                            worlds.recover(trial)
+                        before = trial.api.version
+                        _goes_on(trial, _with_stopped(base, worlds.BOTH, i, heard)[1], slow_clock=True)
+                        if trial.api.version != before or not repaired:
+                            worlds.recover(trial)
+                    count += 1
     return count
 
 
-def _stopped_then_killed(base: World, i: int, j: int, heard: bool, before: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A runner that was stopped at a call: unsent, or `heard_of` nothing yet of the reply."""
+
+    runner: worlds.Runner
+    heard: bool
+    reply: object
+
+
+def _with_stopped(base: World, make: worlds.Make, i: int, heard: bool) -> tuple[World, Stopped]:
+    """A world in which a runner was stopped at its i-th call an hour ago. It may go on in any fork of that world."""
     world = base.fork()
-    stale = world.start("a", worlds.BOTH)
-    _go(world, stale, i)
-    if stale.wanted is None:
-        return False
-    name = f"{named(stale)} {'unheard' if heard else 'unsent'}; b killed at call {j}"
-    with schedule(f"{name}; a goes on {'before' if before else 'after'} the repair"):
-        reply = world.send(stale) if heard else None
-        world.stop(stale)
-        world.clock += EXPIRY_S
-        fresh = world.start("b", worlds.BOTH)
-        reached = _go(world, fresh, j)
-        if reached and is_write(fresh.wanted):
-            world.commit(fresh.name, fresh.wanted)
-        world.kill(fresh)
-        if not before:
-            worlds.recover(world)
-        world.resume(stale, lag_s=EXPIRY_S)
-        if heard:
-            world.hear(stale, reply)
-        world.run(stale)
-        worlds.recover(world)
-    return reached
+    runner = world.start("a", make)
+    _go(world, runner, i)
+    reply = world.send(runner) if heard else None
+    world.stop(runner)
+    world.clock += EXPIRY_S
+    return world, Stopped(runner, heard, reply)
+
+
+def _goes_on(world: World, stale: Stopped, slow_clock: bool) -> None:
+    runner = stale.runner
+    world.resume(runner, lag_s=EXPIRY_S if slow_clock else 0.0)
+    if stale.heard:
+        world.hear(runner, stale.reply)
+    world.run(runner)
+    if runner.error is not None and not isinstance(runner.error, errors.LeaseLost | errors.Refused):
+        raise oracle.Broken(f"the stale runner ended with {runner.error!r}")
+
+
+def _disturbed(
+    base: World, make: worlds.Make, successor: worlds.Make, i: int, k: int, heard: bool, slow_clock: bool
+) -> None:
+    """The whole schedule, where the stopped one wrote something: it was not succeeded yet, or this is a defect."""
+    world, stale = _with_stopped(base, make, i, heard)
+    fresh = world.start("b", successor)
+    _go(world, fresh, k)
+    _goes_on(world, stale, slow_clock)
+    world.run(fresh)
+    if fresh.error is not None and not isinstance(fresh.error, errors.Refused):
+        raise oracle.Broken(f"the successor ended with {fresh.error!r}")
+    worlds.recover(world)
 
 
 def _after_crash(name: str, left: World, *, delays: bool = True) -> int:

@@ -208,7 +208,7 @@ class World:
         """Sends a reply and performs what needs no call, until the next call is wanted."""
         try:
             wanted = runner.steps.send(reply)
-            while not isinstance(wanted, _CALLS):
+            while type(wanted) not in _CALLS:
                 wanted = runner.steps.send(self._local(runner, wanted))
             runner.wanted = wanted
         except StopIteration as end:
@@ -296,7 +296,7 @@ class World:
         return found
 
 
-_CALLS = (effect.Get, effect.ListKind, effect.Create, effect.Patch, effect.Settle)
+_CALLS = frozenset((effect.Get, effect.ListKind, effect.Create, effect.Patch, effect.Settle))
 
 
 # -- what stands in the world, and what others do to it
@@ -321,13 +321,13 @@ def fill(server: api.Api) -> None:
     for name in ("kube-system", "space-smoke", "space"):
         server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     secret = {"secretKeyRef": {"name": "redis", "key": "password"}}
-    env = [
+    env: list[dict[str, Any]] = [
         {"name": "FIRST", "value": "1"},
         {"name": "LIMIT", "value": "600"},
         {"name": "PASSWORD", "valueFrom": secret},
         {"name": "LAST", "value": ""},
     ]
-    sidecar = {"name": "proxy", "image": "proxy:1"}
+    sidecar: dict[str, Any] = {"name": "proxy", "image": "proxy:1"}
     api_containers = [sidecar, {"name": "api", "image": "api:1", "env": env}]
     server.create(deployment("space-api", api_containers, 2, annotations={"team": "space"}))
     server.create(deployment("space-redis", [{"name": "redis", "image": "redis:7"}]))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
 import threading
 from typing import Any
 
 import pytest
+import yaml
 
 from space_smoke import errors
-from space_smoke.bench import proc
-from space_smoke.engine import steps
+from space_smoke.bench import proc, wait
+from space_smoke.engine import bringup, steps
 
 
 def recorded() -> tuple[list[tuple[str, str, Any]], Any]:
@@ -99,4 +101,33 @@ def test_a_failure_ends_the_children_of_other_steps_and_stays_the_one_told() -> 
     with pytest.raises(errors.BenchError, match="the first failure"):
         steps.run(
             [steps.Step("long", "", long), steps.Step("fail", "", fail)], None, steps.Marks(), lambda *_a, **_k: None
+        )
+
+
+@pytest.mark.timeout(30)  # the wait below would go on for 100 s
+def test_a_failure_ends_the_waits_of_other_steps(tmp_path: pathlib.Path) -> None:
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
+    user = {"name": "c", "user": {}}
+    file = tmp_path / "kubeconfig"
+    file.write_text(
+        yaml.safe_dump({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"})
+    )
+    marks = steps.Marks()
+    access = bringup._UntilFailure(file, marks)
+
+    def waiting(_: None) -> str:
+        def look() -> wait.State:
+            access.send("GET", "/")
+            return wait.State(False, "never")
+
+        wait.until(access, "what never comes", look, watching=(), timeout_s=100)
+        return ""
+
+    def fail(_: None) -> str:
+        raise errors.BenchError("the first failure")
+
+    with pytest.raises(errors.BenchError, match="the first failure"):
+        steps.run(
+            [steps.Step("waiting", "", waiting), steps.Step("fail", "", fail)], None, marks, lambda *_a, **_k: None
         )

@@ -22,6 +22,7 @@ GOOD = doctor.Host(
     systemd=False,
     sys_resource=True,
     inotify_instances=512,
+    inotify_used=100,
     inotify_watches=65536,
     free_bytes={"cache /c": 20 * GIB},
     images_ready=False,
@@ -52,7 +53,13 @@ BROKEN: list[tuple[dict[str, Any], str, bool, str]] = [
     ({"free_bytes": {"cache /c": 7 * GIB}}, "disk (cache /c)", True, "free space"),
     ({"free_bytes": {"cache /c": 2 * GIB}, "images_ready": True}, "disk (cache /c)", True, "free space"),
     ({"kernel_overlay": False}, "overlay", True, "modprobe overlay"),
-    ({"inotify_instances": 128}, "inotify instances", False, "sysctl -w fs.inotify.max_user_instances=512"),
+    ({"inotify_used": 460}, "inotify left", True, "sysctl -w fs.inotify.max_user_instances=1024"),
+    (
+        {"inotify_instances": 128, "inotify_used": 20},
+        "inotify instances",
+        False,
+        "sysctl -w fs.inotify.max_user_instances=512",
+    ),
     ({"inotify_watches": 8192}, "inotify watches", False, "sysctl -w fs.inotify.max_user_watches=65536"),
     ({"ports_taken": (6443,)}, "ports", True, "choose another"),
     ({"leftovers": ("old",)}, "left-over benches", False, "space_smoke down --name old"),
@@ -78,6 +85,7 @@ def test_a_broken_rule_is_one_finding_with_its_cure(change: dict[str, Any], name
 
 
 GOOD_ALL_THE_SAME: list[tuple[dict[str, Any], str]] = [
+    ({"inotify_used": 500, "bench_there": True}, "a bench that is there needs no more instances"),
     ({"engine": None}, "an engine that root can start is no fault"),
     ({"sys_resource": False, "engine": {**(GOOD.engine or {}), "DefaultRuntime": "within-bounds"}}, "runc is wrapped"),
     ({"free_bytes": {"cache /c": 4 * GIB}, "images_ready": True}, "with images there less disk is enough"),

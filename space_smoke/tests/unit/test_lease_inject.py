@@ -55,7 +55,7 @@ def test_a_second_fault_on_the_same_field_is_refused_and_changes_nothing_of_the_
     world.act("a", worlds.raised(held, worlds.REDIS_DOWN))
     before = world.api.things[worlds.REDIS.where()]
     again = protocol.Wanted("more", worlds.REDIS_DOWN.kind, worlds.REDIS, {"replicas": 5}, "r")
-    with pytest.raises(errors.Refused, match="redis-down .* is already up"):
+    with pytest.raises(errors.Refused, match=r"redis-down .* is already up"):
         world.act("a", worlds.raised(held, again))
     assert world.api.things[worlds.REDIS.where()] is before
     assert len(held.records) == 1
@@ -83,7 +83,7 @@ def test_a_target_whose_annotations_have_no_room_is_unfit_to_the_byte(over: int)
     world = worlds.bench()
     held = world.act("a", worlds.taken)
     probe = world.fork()
-    other = probe.act("probe", worlds.raised(held_copy(held), worlds.REDIS_DOWN))[0]
+    other = probe.act("a", worlds.raised(held_copy(held), worlds.REDIS_DOWN))[0]
     size = objects.size_of({other.key: record.encode(other.at("injecting"))})
     room = view.ANNOTATION_BYTES - record.GROWTH_BYTES - size - len("padding")
     worlds.annotate(world, worlds.REDIS.where(), "padding", "x" * (room + over))

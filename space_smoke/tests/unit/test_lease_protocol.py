@@ -50,7 +50,7 @@ def test_an_unreadable_record_is_refused_with_zero_writes_and_stays(text: str) -
     worlds.killed_with_faults_up(world)
     worlds.annotate(world, worlds.LEASE, record.PREFIX + "x", text)
     before = world.api.version
-    with pytest.raises(errors.Refused, match="record.x"):
+    with pytest.raises(errors.Refused, match=r"record\.x"):
         world.act("b", worlds.taken)
     assert world.api.version == before
 

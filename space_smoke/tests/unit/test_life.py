@@ -50,7 +50,8 @@ def test_nothing_that_is_not_known_to_be_ours_is_ever_dead() -> None:
     three = (None, True, False)
     for ours in itertools.product((True, False), repeat=3):
         for lock, present, start, zombie, members in itertools.product(three, three, three, three, (None, 0, 1)):
-            judged = life.judge(life.Facts(*ours, lock, present, start, zombie, members))
+            boot, namespace, user = ours
+            judged = life.judge(life.Facts(boot, namespace, user, lock, present, start, zombie, members))
             if not all(ours):
                 assert judged.life == "unknown"
             elif judged.life == "dead" and not lock:

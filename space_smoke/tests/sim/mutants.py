@@ -1,0 +1,458 @@
+"""Named sabotages of the protocol's core, each with the test that must notice it.
+
+A sabotage replaces text inside one function and compiles that function again in its module; where the text is no longer
+there the table is out of date and says so.
+"""
+
+from __future__ import annotations
+import __future__ as future
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from space_smoke.lease import acquire, held, inject, protocol, restore, targets, view
+from space_smoke.model import life, record
+from space_smoke.tests.sim import test_exhaustive as exhaustive
+from space_smoke.tests.unit import (
+    test_lease_acquire,
+    test_lease_held,
+    test_lease_inject,
+    test_lease_protocol,
+    test_lease_restore,
+    test_lease_targets,
+    test_life,
+    test_record,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    function: Callable[..., Any]
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`caught_by` is a test function; `arguments` are those it is parametrized with."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    caught_by: Callable[..., None]
+    arguments: tuple[Any, ...] = ()
+
+
+def apply(patch: pytest.MonkeyPatch, mutant: Mutant) -> None:
+    sources: dict[Callable[..., Any], str] = {}
+    for edit in mutant.edits:
+        source = sources.get(edit.function) or textwrap.dedent(inspect.getsource(edit.function))
+        assert source.count(edit.old) == 1, (
+            f"{mutant.name}: {edit.function.__name__} has no single {edit.old!r} any more"
+        )
+        sources[edit.function] = source.replace(edit.old, edit.new)
+    for function, source in sources.items():
+        module = sys.modules[function.__module__]
+        code = compile(source, f"<{mutant.name}>", "exec", future.annotations.compiler_flag, dont_inherit=True)
+        made: dict[str, Any] = {}
+        exec(code, module.__dict__, made)
+        patch.setattr(module, function.__name__, made[function.__name__])
+
+
+def _unheard(*_args: object) -> None:
+    """The counts of an exhaustive test go nowhere."""
+
+
+def one(name: str, function: Callable[..., Any], old: str, new: str, caught_by: Any, *arguments: Any) -> Mutant:
+    return Mutant(name, (Edit(function, old, new),), caught_by, arguments)
+
+
+KILLED = exhaustive.test_a_run_killed_anywhere_is_put_right_by_the_next
+TROUBLED = exhaustive.test_a_run_whose_requests_or_answers_are_lost_or_late_ends_clean
+STOPPED = exhaustive.test_a_stopped_run_with_a_slow_clock_harms_no_successor
+
+MUTANTS: tuple[Mutant, ...] = (
+    # -- records
+    Mutant(
+        "act before record",
+        (
+            Edit(inject.inject, '"record", item', '"record"'),
+            Edit(inject.inject, '"renew", item', '"renew"'),
+        ),
+        KILLED,
+        ("fresh", _unheard),
+    ),
+    one(
+        "no copy of the record on the target",
+        inject._change,
+        'copy = objects.put_metadata(thing, "annotations", {item.key: record.encode(item)})',
+        "copy: list[objects.Operation] = []",
+        test_lease_targets.test_a_lease_deleted_under_a_fault_is_repaired_from_the_record_on_the_target,
+    ),
+    one(
+        "copies on targets are not looked for",
+        targets.stamp_all,
+        "        if fresh is not None:\n            yield from _adopt_records(held, fresh)\n    done",
+        "    done",
+        test_lease_targets.test_a_lease_deleted_under_a_fault_is_repaired_from_the_record_on_the_target,
+    ),
+    one(
+        "second fault on the same field allowed",
+        inject._refuse_double,
+        "if other.kind == item.kind",
+        "if False",
+        test_lease_inject.test_a_second_fault_on_the_same_field_is_refused_and_changes_nothing_of_the_target,
+    ),
+    one(
+        "standing read after the record was written",
+        inject._planned,
+        "standing = wanted.kind.read(reply.thing, field)",
+        "standing = wanted.kind.wanted(wanted.arguments, field) and {}",
+        test_lease_inject.test_record_and_copy_are_the_same_and_hold_what_stood,
+    ),
+    one(
+        "newer schemas are read as if they were known",
+        record.decode,
+        "    if problem is not None:",
+        '    if problem is not None and "schema" not in problem.json_path:',
+        test_record.test_a_record_that_cannot_be_read_is_refused_by_name,
+        test_record.raw(schema=0),
+        "1 was expected",
+    ),
+    one(
+        "unreadable records are passed over",
+        acquire.refuse_unreadable,
+        "if unreadable:",
+        "if False:",
+        test_lease_protocol.test_an_unreadable_record_is_refused_with_zero_writes_and_stays,
+        "{",
+    ),
+    one(
+        "size is not checked beforehand",
+        held._changes,
+        'if any(item.stage == "planned" for item in put):',
+        "if False:",
+        test_lease_held.test_a_record_fits_to_the_byte_and_one_more_is_refused_before_anything_changed,
+        1,
+    ),
+    one(
+        "no room for records to grow",
+        held._refuse_oversize,
+        "+ records * record.GROWTH_BYTES",
+        "",
+        test_lease_held.test_a_record_fits_to_the_byte_and_one_more_is_refused_before_anything_changed,
+        1,
+    ),
+    one(
+        "the Lease carries no finalizer",
+        held.finalizer_change,
+        "if wanted == (view.FINALIZER in present):",
+        "if True:",
+        test_lease_held.test_the_finalizer_stands_while_a_record_does,
+    ),
+    # -- restoring
+    one(
+        "clear before verify",
+        restore.restore,
+        "if not gone:",
+        "if False:",
+        test_lease_restore.test_a_fault_is_verified_before_its_record_goes,
+    ),
+    one(
+        "a restore that did not settle counts",
+        restore._settled,
+        "if isinstance(reply, effect.Late):",
+        "if isinstance(reply, effect.Late):\n        return\n    if isinstance(reply, effect.Late):",
+        test_lease_restore.test_a_restore_that_does_not_settle_stays_recorded_and_a_later_take_clears_it,
+    ),
+    one(
+        "restore the current value instead of the recorded one",
+        restore._write_back,
+        "kind.write(thing, item.field, item.standing)",
+        "kind.write(thing, item.field, now)",
+        KILLED,
+        "fresh",
+        _unheard,
+    ),
+    Mutant(
+        "drift is overwritten",
+        (
+            Edit(restore._write_back, "if other and not replaced:", "if False:"),
+            Edit(restore._write_back, "if now == item.fault else []", "if now != item.standing else []"),
+        ),
+        test_lease_restore.test_a_drifted_field_is_reported_and_not_overwritten,
+    ),
+    one(
+        "stop at the first failed restore",
+        restore.restore_all,
+        "told, **more)))",
+        "told, **more)))\n        if not results[-1].ok:\n            break",
+        test_lease_restore.test_one_failing_restore_never_stops_the_others,
+    ),
+    one(
+        "restore the first raised first",
+        restore.restore_all,
+        "reverse=True",
+        "reverse=False",
+        test_lease_restore.test_what_was_raised_last_is_put_back_first,
+    ),
+    one(
+        "a refused restore counts as done",
+        restore._write_back,
+        "if isinstance(reply, effect.Done):",
+        "if not isinstance(reply, effect.Lost):",
+        test_lease_restore.test_a_restore_that_is_always_refused_keeps_its_record,
+        422,
+    ),
+    Mutant(
+        "an unanswered restore counts as done, and nobody looks",
+        (
+            Edit(restore._write_back, "if isinstance(reply, effect.Done):", "if not isinstance(reply, effect.No):"),
+            Edit(restore._settled, "if back != item.standing:", "if False:"),
+        ),
+        TROUBLED,
+        ("fresh", _unheard),
+    ),
+    one(
+        "a target that could not be read counts as gone",
+        targets.stamp,
+        "if isinstance(reply, effect.No) and reply.status == 404:",
+        "if not isinstance(reply, effect.Done):",
+        TROUBLED,
+        "fresh",
+        _unheard,
+    ),
+    one(
+        "a replaced target is taken for the old one",
+        restore._write_back,
+        "replaced = objects.ref_of(thing).uid != item.target.uid",
+        "replaced = False",
+        test_lease_restore.test_a_replaced_target_keeps_its_own_value_unless_that_is_our_faults,
+        3,
+        3,
+    ),
+    one(
+        "a fault is raised on a replaced target",
+        inject._change,
+        "if objects.ref_of(thing).uid != item.target.uid:",
+        "if False:",
+        test_lease_inject.test_a_target_that_was_replaced_meanwhile_is_not_given_the_fault,
+        "stamp",
+    ),
+    one(
+        "a record that makes no sense stops everything",
+        restore.restore,
+        "Drifted, *_NONSENSE)",
+        "Drifted)",
+        test_lease_restore.test_a_record_that_makes_no_sense_to_its_kind_fails_alone,
+    ),
+    # -- fences
+    one(
+        "targets are not stamped at an acquisition",
+        targets.stamp_all,
+        "for thing in stamped:",
+        "for thing in ():",
+        test_lease_targets.test_every_acquisition_stamps_every_target_that_was_ever_stamped,
+    ),
+    one(
+        "any stamp counts as ours",
+        targets.stamp,
+        "if fence == held.fence:",
+        "if fence is not None:",
+        test_lease_targets.test_every_acquisition_stamps_every_target_that_was_ever_stamped,
+    ),
+    one(
+        "no fence test in target writes",
+        targets.write,
+        '            objects.test(str(held.fence), "metadata", "annotations", view.target_fence(held.domain)),\n',
+        "",
+        STOPPED,
+        "used",
+        0,
+        _unheard,
+    ),
+    one(
+        "a first stamp is not tied to what was read",
+        targets._stamp,
+        "if fence is None or not objects.labels_of(thing):",
+        "if False:",
+        test_lease_targets.test_a_late_first_stamp_does_not_land_after_a_successor_came_and_went,
+    ),
+    one(
+        "a later stamp does not test the one before",
+        targets._stamp,
+        "if fence is not None:",
+        "if False:",
+        STOPPED,
+        "used",
+        0,
+        _unheard,
+    ),
+    one(
+        "a write in doubt is forgotten",
+        targets.certain,
+        "if held.in_doubt:",
+        "if False:",
+        TROUBLED,
+        "fresh",
+        _unheard,
+    ),
+    one(
+        "no renewal between stamp and write",
+        inject._change,
+        '        yield from holding.renew(held, "renew")\n',
+        "",
+        test_lease_targets.test_a_write_by_a_runner_with_the_same_fence_number_under_a_lease_made_anew_does_not_land,
+    ),
+    one(
+        "the fence does not grow at a takeover",
+        acquire._take,
+        "str(seen.fence + 1)",
+        "str(seen.fence)",
+        KILLED,
+        "used",
+        _unheard,
+    ),
+    one(
+        "a Lease that counts lower than its targets is not raised",
+        targets.stamp_all,
+        "if highest >= held.fence:",
+        "if False:",
+        test_lease_acquire.test_a_lease_made_by_hand_is_raised_above_every_fence_on_any_target,
+        "2",
+    ),
+    Mutant(
+        "a Lease made anew starts with fence 1",
+        (
+            Edit(acquire.acquire, "fence = 1 + view.highest_fence((yield from swept(targets)), domain)", "fence = 1"),
+            Edit(targets.stamp_all, "if highest >= held.fence:", "if False:"),
+        ),
+        test_lease_acquire.test_a_lease_made_anew_starts_above_every_fence_on_any_target,
+    ),
+    # -- the renewal
+    Mutant(
+        "a renewal that changes nothing",
+        (
+            Edit(held._changes, '"boottime": round(now.seconds, 6), "nonce": nonce', '"nonce": ""'),
+            Edit(held._changes, '        objects.put(now.wall, "spec", "renewTime"),\n', ""),
+        ),
+        test_lease_held.test_every_renewal_is_a_new_version_of_the_lease,
+    ),
+    one(
+        "an unanswered renewal counts as done",
+        held.renew,
+        "if seen.nonce == nonce.value:",
+        "if True:",
+        TROUBLED,
+        "fresh",
+        _unheard,
+    ),
+    one(
+        "somebody else's touch is not adopted",
+        held.renew,
+        "        adopt(held, seen.thing)\n    raise",
+        "    raise",
+        test_lease_held.test_a_touch_by_somebody_else_is_adopted_and_the_holder_goes_on,
+    ),
+    one(
+        "a successor's Lease is adopted",
+        held.read_own,
+        "if seen.ref.uid == held.ref.uid and seen.holder == held.holder:",
+        "if True:",
+        test_lease_held.test_a_successor_means_the_lease_is_lost_and_nothing_more_is_written,
+    ),
+    one(
+        "the uid is not tested in a renewal",
+        held._changes,
+        '        objects.test(held.ref.uid, "metadata", "uid"),\n',
+        "",
+        test_lease_held.test_a_lease_of_the_same_name_in_another_cluster_is_lost_even_at_the_same_version,
+    ),
+    one(
+        "the tenure is not counted",
+        held.tenure_left,
+        "if left_s <= 0:",
+        "if False:",
+        test_lease_held.test_a_holder_whose_tenure_ran_out_writes_nothing,
+    ),
+    Mutant(
+        "the holder is not checked in release",
+        (
+            Edit(protocol.release, "if now_view.holder != held.holder:", "if False:"),
+            Edit(protocol._release, '        objects.test(held.holder, "spec", "holderIdentity"),\n', ""),
+        ),
+        test_lease_protocol.test_releasing_never_frees_a_successors_lease,
+    ),
+    one(
+        "a failed take keeps the Lease",
+        protocol._taken,
+        "            yield from release(held)\n",
+        "            pass\n",
+        test_lease_protocol.test_taking_that_fails_half_way_gives_the_lease_back,
+    ),
+    one(
+        "a record that is left does not stop a take",
+        protocol._taken,
+        "if failed:",
+        "if False:",
+        test_lease_protocol.test_a_record_that_is_left_makes_take_fail_with_exit_3_and_the_lease_is_free_for_the_next,
+    ),
+    # -- liveness
+    one(
+        "a process id is enough",
+        life._gone,
+        "if facts.same_start is False:",
+        "if False:",
+        test_lease_acquire.test_a_reused_process_id_is_not_the_holder,
+    ),
+    one(
+        "children are not counted",
+        life.judge,
+        "if facts.group_members > 0:",
+        "if False:",
+        test_lease_acquire.test_an_orphaned_child_keeps_its_dead_parent_alive,
+    ),
+    one(
+        "the pid namespace is not compared",
+        life.judge,
+        "if not facts.same_pid_namespace:",
+        "if False:",
+        test_life.test_nothing_that_is_not_known_to_be_ours_is_ever_dead,
+    ),
+    one(
+        "another machine's clock is believed",
+        acquire.life_of,
+        "if facts.same_boot and isinstance",
+        "if isinstance",
+        test_lease_acquire.test_another_machines_holder_expires_only_by_our_own_watch,
+    ),
+    one(
+        "a Lease seen for the first time has expired",
+        acquire.life_of,
+        "if now.seconds - first_seen.seconds > seen.duration_s:",
+        "if now.seconds - first_seen.seconds <= 0:",
+        test_lease_acquire.test_a_holder_that_cannot_be_looked_up_is_refused_with_zero_writes,
+        {"pidns": 1},
+    ),
+    one(
+        "a stated duration is taken as it is",
+        view.parse,
+        'min(max(float(spec.get("leaseDurationSeconds") or DURATION_S), 1.0), float(DURATION_S))',
+        'float(spec.get("leaseDurationSeconds") or DURATION_S)',
+        test_lease_acquire.test_the_stated_duration_is_clamped,
+        2**31 - 1,
+        3600,
+    ),
+    one(
+        "a live holder is overrun",
+        acquire.may_take,
+        'if judged.life == "expired":',
+        "if True:",
+        test_lease_acquire.test_a_live_holder_is_refused_with_zero_writes,
+    ),
+)

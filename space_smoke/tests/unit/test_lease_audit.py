@@ -1,0 +1,77 @@
+"""The replay of an audit log finds what breaks the protocol's invariants, and nothing in a clean log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from space_smoke.lease import audit
+
+DOMAIN = "public-api-mutation"
+FENCE = "/metadata/annotations/space-smoke.dev~1fence.public-api-mutation"
+RECORD = "/metadata/annotations/space-smoke.dev~1record.f1"
+
+
+def entry(
+    purpose: str, operations: list[dict[str, Any]], *, at: int, code: int = 200, lease: bool = False
+) -> dict[str, Any]:
+    resource = "leases" if lease else "deployments"
+    return {
+        "requestURI": f"/apis/x?timeout=10s&fieldManager=space-smoke-{purpose}",
+        "objectRef": {"resource": resource, "namespace": "space", "name": DOMAIN if lease else "space-api"},
+        "responseStatus": {"code": code},
+        "requestObject": operations,
+        "stageTimestamp": f"2026-01-01T00:00:{at:02d}Z",
+    }
+
+
+def stamp(fence: int, at: int) -> dict[str, Any]:
+    return entry("stamp", [{"op": "add", "path": FENCE, "value": str(fence)}], at=at)
+
+
+def change(purpose: str, fence: int, at: int, code: int = 200) -> dict[str, Any]:
+    guard = {"op": "test", "path": FENCE, "value": str(fence)}
+    return entry(purpose, [guard, {"op": "add", "path": RECORD, "value": "{}"}], at=at, code=code)
+
+
+def recorded(at: int) -> dict[str, Any]:
+    return entry("record", [{"op": "add", "path": RECORD, "value": "{}"}], at=at, lease=True)
+
+
+def test_a_run_as_it_should_be_has_no_violation() -> None:
+    clear = entry("clear", [{"op": "remove", "path": RECORD}], at=5, lease=True)
+    seen = audit.replay([recorded(1), stamp(3, 2), change("inject", 3, 3), change("restore", 3, 4), clear], DOMAIN)
+    assert seen.violations == []
+    assert seen.committed["inject"] == 1
+
+
+def test_a_write_under_an_old_fence_is_a_violation() -> None:
+    seen = audit.replay([recorded(1), stamp(4, 2), change("inject", 3, 3)], DOMAIN)
+    assert seen.violations == ["space-api was written for inject under fence 3 after 4"]
+
+
+def test_a_refused_write_under_an_old_fence_is_what_the_fence_is_for() -> None:
+    seen = audit.replay([recorded(1), stamp(4, 2), change("inject", 3, 3, code=422)], DOMAIN)
+    assert seen.violations == []
+    assert seen.refused["inject"] == 1
+
+
+def test_a_write_without_a_test_of_the_fence_is_a_violation() -> None:
+    bare = entry("restore", [{"op": "add", "path": "/spec/replicas", "value": 1}], at=3)
+    assert audit.replay([stamp(4, 2), bare], DOMAIN).violations == [
+        "space-api was written for restore without a test of its fence"
+    ]
+
+
+def test_a_fault_before_its_record_is_a_violation() -> None:
+    seen = audit.replay([stamp(3, 1), change("inject", 3, 2), recorded(3)], DOMAIN)
+    assert seen.violations == ["space-api got a fault before its record was on the Lease"]
+
+
+def test_a_record_removed_by_anything_but_clear_is_a_violation() -> None:
+    removal = entry("release", [{"op": "remove", "path": RECORD}], at=2, lease=True)
+    assert audit.replay([recorded(1), removal], DOMAIN).violations == ["record f1 was removed by a write for release"]
+
+
+def test_writes_of_others_do_not_count() -> None:
+    foreign = {**change("inject", 1, 3), "requestURI": "/apis/x?fieldManager=kubectl"}
+    assert audit.replay([stamp(4, 2), foreign], DOMAIN).violations == []
