@@ -155,18 +155,22 @@ class Store:
             self._probe = asyncio.create_task(self._until_answering(), name="limiter-store-probe")
 
     async def _until_answering(self) -> None:
-        """Ask until any answer comes, also an error: then requests may ask for themselves again."""
+        """Ask until the server itself answers, be it with an error: then requests may ask for themselves again.
+
+        A refused connection is no answer. Where a Service has no endpoints the kernel refuses only some of many
+        connections, because it limits the ICMP messages it sends, and lets the others run into their timeout.
+        """
         assert self._client is not None
         while True:
             try:
                 async with asyncio.timeout(BUDGET_S):
                     await self._client.ping()
                 break
-            except FAULTS as fault:
-                if not _timed_out(fault):
-                    break
-            # A fault in the network can only be asked about again: nothing announces its end.
-            await asyncio.sleep(PROBE_INTERVAL_S)
+            except redis.ResponseError:
+                break
+            except FAULTS:
+                # A fault in the network can only be asked about again: nothing announces its end.
+                await asyncio.sleep(PROBE_INTERVAL_S)
         self._answering.set()
         _log.info("limiter store answers again")
 

@@ -16,12 +16,14 @@ _VERSION_FILE = Path(__file__).parents[1] / "VERSION"  # written when the image 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How sandbox pods are made. `start_timeout_s` bounds the time from creation to the first answer."""
+    """How sandbox pods are made. `start_timeout_s` bounds the time from creation to the first answer;
+    `parallel_starts` is how many pods one API starts at once, the others wait in order."""
 
     namespace: str
     image: str
     node_selector: Mapping[str, str]
     start_timeout_s: float
+    parallel_starts: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def read(environment: Mapping[str, str]) -> Config:
             image=reader.text("SPACE_SANDBOX_IMAGE", required=True),
             node_selector=reader.labels("SPACE_SANDBOX_NODE_SELECTOR"),
             start_timeout_s=reader.number("SPACE_SANDBOX_START_TIMEOUT_S", 30, 1, 600),
+            parallel_starts=reader.integer("SPACE_SANDBOX_PARALLEL_STARTS", 2, 1, 1000),
         ),
         mutations=mutations.read(reader, profile),
     )

@@ -60,17 +60,13 @@ class PodRuntime:
     def __init__(self, pods: kube.Pods, settings: config.Sandbox, own_pod: str) -> None:
         self._pods, self._settings, self._own_pod = pods, settings, own_pod
         self._image_id = ""
+        # Starting a pod keeps a processor busy for half a second. All of a burst at once would not be ready sooner, and
+        # meanwhile would starve the limiter store on a small node.
+        self._starts = asyncio.Semaphore(settings.parallel_starts)
 
     async def start(self, sandbox: str) -> str:
-        name = pod_name(sandbox)
-        try:
-            pod = await self._pods.create(manifest(sandbox, self._settings))
-            return await self._started(name, pod)
-        except BaseException:
-            # Whatever went wrong, also the request's own end: a sandbox nobody was told of must not stay.
-            with contextlib.suppress(kube.KubeError):
-                await asyncio.shield(self._pods.delete(name, 0))
-            raise
+        async with self._starts:
+            return await self._start(pod_name(sandbox), manifest(sandbox, self._settings))
 
     async def stop(self, sandbox: str) -> None:
         await self._pods.delete(pod_name(sandbox), _GRACE_S)
@@ -81,6 +77,15 @@ class PodRuntime:
                 pod = await self._pods.get(self._own_pod)
                 self._image_id = str(pod["status"]["containerStatuses"][0]["imageID"])
         return self._image_id
+
+    async def _start(self, name: str, document: kube.Object) -> str:
+        try:
+            return await self._started(name, await self._pods.create(document))
+        except BaseException:
+            # Whatever went wrong, also the request's own end: a sandbox nobody was told of must not stay.
+            with contextlib.suppress(kube.KubeError):
+                await asyncio.shield(self._pods.delete(name, 0))
+            raise
 
     async def _started(self, name: str, pod: kube.Object) -> str:
         seen = _Seen(pod)

@@ -26,14 +26,13 @@ class Replay:
     committed: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     fences: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    restored: set[str] = field(default_factory=set)
 
 
 def replay(entries: Iterable[Mapping[str, Any]], domain: str, since: str = "") -> Replay:
     """Judges the writes of one domain in the order the API server answered them; `since` is an audit timestamp.
 
     I-fence: no write to a target commits with a fence below the highest that was stamped on it.
-    I-record: no fault is written before its record; I-clear: no record is cleared before a restore was written or seen.
+    I-record: no fault is written before its record. I-clear: a record goes by a write for clear and by no other.
     """
     result = Replay()
     known: set[str] = set()

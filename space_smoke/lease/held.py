@@ -134,11 +134,11 @@ def _changes(
         view.HOLDER: json.dumps(info, sort_keys=True),
         view.FENCE: str(max(held.fence, fence)),
     }
-    removed = (item for item in held.records.values() if item.key not in held.notes)
-    notes |= {item.key: record.encode(item) for item in (*removed, *put)}
+    notes |= missing(held) | {item.key: record.encode(item) for item in put}
     if clear:
         notes[record.PREFIX + clear] = None
     after = {key: value for key, value in (held.notes | notes).items() if value is not None}
+    recorded = any(key.startswith(record.PREFIX) for key in after)
     if any(item.stage == "planned" for item in put):
         _refuse_oversize(held, after)
     return (
@@ -147,7 +147,7 @@ def _changes(
         objects.test(held.holder, "spec", "holderIdentity"),
         objects.put(now.wall, "spec", "renewTime"),
         *objects.put_metadata({"metadata": {"annotations": held.notes}}, "annotations", notes),
-        *finalizer_change(held.finalizers, any(key.startswith(record.PREFIX) for key in after)),
+        *(finalizer_change(held.finalizers, recorded) if recorded or clear else ()),
     )
 
 
@@ -163,8 +163,14 @@ def _refuse_oversize(held: Held, after: Mapping[str, str]) -> None:
         )
 
 
+def missing(held: Held) -> dict[str, str]:
+    """Records in our hands that somebody removed from the Lease."""
+    return {item.key: record.encode(item) for item in held.records.values() if item.key not in held.notes}
+
+
 def finalizer_change(present: list[str], wanted: bool) -> list[objects.Operation]:
-    """While records exist the Lease cannot be deleted unnoticed (break-glass: docs/fault-lease.md)."""
+    """While records exist the Lease cannot be deleted unnoticed (break-glass: docs/fault-lease.md). It goes with the
+    last record, or when the Lease is released without any; not before the targets were looked through."""
     if wanted == (view.FINALIZER in present):
         return []
     others = [name for name in present if name != view.FINALIZER]

@@ -130,13 +130,15 @@ def release(held: Held) -> view.Steps[None]:
 
 
 def _release(held: Held) -> objects.Patch:
-    notes: dict[str, str | None] = {view.NEEDS_REPAIR: "true" if held.records else None}
+    notes: dict[str, str | None] = {view.NEEDS_REPAIR: "true" if held.records else None, **holding.missing(held)}
+    recorded = any(key.startswith(record.PREFIX) for key in (*held.notes, *notes))
     return (
         objects.test(held.ref.uid, "metadata", "uid"),
         objects.test(held.version, "metadata", "resourceVersion"),
         objects.test(held.holder, "spec", "holderIdentity"),
         objects.drop("spec", "holderIdentity"),
         *objects.put_metadata({"metadata": {"annotations": held.notes}}, "annotations", notes),
+        *holding.finalizer_change(held.finalizers, recorded),
     )
 
 

@@ -21,6 +21,8 @@ from space_smoke.tests.sim import world as worlds
 
 FULL = os.environ.get("SPACE_SMOKE_SIM_FULL") == "1"
 MACHINES = (
+    worlds.HERE,  # several times: succession on one machine, by proof of death, is the usual case
+    worlds.HERE,
     worlds.HERE,
     worlds.Machine("there", "boot-2"),
     worlds.Machine("here", "boot-1", 7),
@@ -33,6 +35,7 @@ RUNS = {
     "repair": worlds.REPAIR,
 }
 FATES: tuple[worlds.Fate, ...] = ("lost", "reply-lost", "held", 429, 503)
+PURPOSES = ("acquire", "stamp", "record", "inject", "mark-up", "restoring", "restore", "clear", "release", "")
 TARGETS = (worlds.API, worlds.REDIS)
 
 _which = st.integers(0, 3)
@@ -48,12 +51,13 @@ class Bench(stateful.RuleBasedStateMachine):
 
     # -- runs
 
+    @stateful.precondition(lambda self: len(self.runners) < 4)
     @stateful.rule(run=st.sampled_from(sorted(RUNS)), machine=st.sampled_from(MACHINES))
     def start(self, run: str, machine: worlds.Machine) -> None:
-        if len(self.runners) < 4:
-            self.started += 1
-            self.runners.append(self.world.start(f"run-{self.started}", RUNS[run], machine))
+        self.started += 1
+        self.runners.append(self.world.start(f"run-{self.started}", RUNS[run], machine))
 
+    @stateful.precondition(lambda self: self.runners)
     @stateful.rule(which=_which, calls=st.integers(1, 20))
     def go(self, which: int, calls: int) -> None:
         for _ in range(calls):
@@ -63,6 +67,17 @@ class Bench(stateful.RuleBasedStateMachine):
             self.world.call(runner)
         self._forget_ended()
 
+    @stateful.precondition(lambda self: self.runners)
+    @stateful.rule(which=_which, purpose=st.sampled_from(PURPOSES))
+    def go_to(self, which: int, purpose: str) -> None:
+        """Up to the point where it is about to make that kind of write."""
+        runner = self._running(which)
+        while runner is not None and runner.wanted is not None:
+            if getattr(runner.wanted, "purpose", "") == purpose:
+                return
+            self.world.call(runner)
+
+    @stateful.precondition(lambda self: self.runners)
     @stateful.rule(which=_which, fate=st.sampled_from(FATES))
     def go_badly(self, which: int, fate: worlds.Fate) -> None:
         runner = self._running(which)
@@ -73,6 +88,7 @@ class Bench(stateful.RuleBasedStateMachine):
         self.world.call(runner, fate)
         self._forget_ended()
 
+    @stateful.precondition(lambda self: self.runners)
     @stateful.rule(which=_which, sent=st.sampled_from(("", "committed", "held")))
     def kill(self, which: int, sent: str) -> None:
         if not self.runners:
@@ -87,6 +103,7 @@ class Bench(stateful.RuleBasedStateMachine):
         self.world.kill(runner)
         self._forget_ended()
 
+    @stateful.precondition(lambda self: self.runners)
     @stateful.rule(which=_which)
     def stop(self, which: int) -> None:
         runner = self._running(which)
@@ -101,10 +118,10 @@ class Bench(stateful.RuleBasedStateMachine):
 
     # -- the network, the clock, the bench
 
+    @stateful.precondition(lambda self: self.world.held)
     @stateful.rule()
     def land(self) -> None:
-        if self.world.held:
-            self.world.land()
+        self.world.land()
 
     @stateful.rule(seconds=st.sampled_from((30.0, 1800.0, 3601.0)))
     def wait(self, seconds: float) -> None:
@@ -213,7 +230,7 @@ class Bench(stateful.RuleBasedStateMachine):
 
 
 def _settings() -> Any:
-    more: dict[str, Any] = {"max_examples": 4000} if FULL else {"max_examples": 300, "derandomize": True}
+    more: dict[str, Any] = {"max_examples": 4000} if FULL else {"max_examples": 400, "derandomize": True}
     quiet = list(hypothesis.HealthCheck)
     return hypothesis.settings(
         stateful_step_count=40, deadline=None, database=None, print_blob=True, suppress_health_check=quiet, **more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import pathlib
 import signal
@@ -112,23 +113,23 @@ def test_a_lock_that_a_living_run_holds_is_waited_for_said_and_then_refused() ->
     assert [kind for kind, _ in events] == ["waiting"]
 
 
-def test_a_lock_whose_file_was_removed_while_waiting_is_taken_on_the_new_file() -> None:
-    order: list[str] = []
-    begun = threading.Event()
+def test_a_lock_whose_file_is_removed_between_opening_and_locking_is_taken_on_the_new_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = cache.folder() / "locks" / "piece.lock"
+    real = fcntl.flock
+    calls: list[int] = []
 
-    def second() -> None:
-        with cache.lock("piece", lambda *_a, **_k: begun.set(), timeout_s=10):
-            order.append("second")
-            assert (cache.folder() / "locks" / "piece.lock").exists()
+    def flock(fd: int, operation: int) -> None:
+        calls.append(operation)
+        if len(calls) == 1:
+            path.unlink()
+        real(fd, operation)
 
-    thread = threading.Thread(target=second)
-    with cache.lock("piece", recorder([]), timeout_s=1):
-        thread.start()
-        assert begun.wait(10)
-        order.append("first")
-        cache.remove_lock("piece")
-    thread.join(10)
-    assert order == ["first", "second"]
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with cache.lock("piece", recorder([]), timeout_s=10):
+        assert path.exists(), "a lock on a file that nobody else can find excludes nobody"
+    assert len(calls) == 2
 
 
 HOLDER = """

@@ -105,6 +105,30 @@ def test_a_lease_under_deletion_is_repaired_and_then_made_anew() -> None:
     assert worlds.is_clean(world)
 
 
+def test_a_lease_under_deletion_whose_annotations_were_wiped_is_repaired_from_the_targets() -> None:
+    world = worlds.bench()
+    worlds.killed_with_faults_up(world)
+    world.api.delete(worlds.LEASE)
+    worlds.edit(world, worlds.LEASE, objects.drop("metadata", "annotations"))
+    world.clock += view.DURATION_S + 1
+    with pytest.raises(errors.Refused):  # nobody knows whose it was, so it is watched for its duration first
+        world.act("b", worlds.taken)
+    world.clock += view.DURATION_S + 1
+    held = world.act("b", worlds.taken)
+    assert worlds.specs(world) == worlds.SPECS
+    world.act("b", worlds.renewed(held))
+
+
+def test_a_record_that_somebody_removed_just_before_the_release_stands_there_after_it() -> None:
+    world = worlds.bench()
+    held = world.act("a", worlds.taken)
+    (item,) = world.act("a", worlds.raised(held, worlds.CAP))
+    worlds.edit(world, worlds.LEASE, objects.drop("metadata", "annotations"))
+    world.act("a", worlds.released(held))
+    assert item.key in objects.annotations_of(lease(world))
+    assert lease(world)["metadata"]["finalizers"] == [view.FINALIZER]
+
+
 def test_a_lease_deleted_while_a_run_goes_on_ends_clean() -> None:
     world = worlds.bench()
     held = world.act("a", worlds.taken)
