@@ -1,75 +1,125 @@
-"""The processes of a sandbox, without HTTP."""
+"""The server of a sandbox, as a process of its own: it freezes everything below itself, which here is only its own."""
 
 from __future__ import annotations
 
+import base64
 import concurrent.futures
+import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
 
-from sandbox import processes
 from tests import process, stores
 
 
-def test_a_sandbox_is_ready_soon(tmp_path: Path) -> None:
-    port = stores.free_port()
-    started = time.monotonic()
-    command = [sys.executable, "-m", "sandbox", "--port", str(port)]
-    server = subprocess.Popen(command, cwd=tmp_path, env=process.environment({}), stdout=subprocess.DEVNULL)
-    http = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False)
-    try:
+class Sandbox:
+    """One sandbox server in `folder`."""
 
-        def answers() -> bool:
-            try:
-                return http.request("GET", "/healthz").status == 200
-            except urllib3.exceptions.HTTPError:
-                return False
+    def __init__(self, folder: Path) -> None:
+        port = stores.free_port()
+        command = [sys.executable, "-m", "sandbox", "--port", str(port)]
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=process.environment({}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.http = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=4, retries=False, timeout=30)
+        stores.wait_until("the sandbox answers", self._answers)
+        self.ready_s = time.monotonic() - self.started
 
-        stores.wait_until("the sandbox answers", answers)
-        assert time.monotonic() - started <= 1.0  # 0.1 s on an idle machine; tests share theirs
-    finally:
-        http.close()
-        server.terminate()
-        assert server.wait(timeout=5) == 0
+    def call(self, path: str, document: object = None) -> tuple[int, dict[str, Any]]:
+        answer = self.http.request("POST", path, body=json.dumps(document or {}))
+        return answer.status, answer.json()
+
+    def run(self, *command: str, **more: object) -> dict[str, Any]:
+        """The result of a command, its output decoded."""
+        status, result = self.call("/command", {"command": command, **more})
+        assert status == 200, result
+        for stream in ("stdout", "stderr"):
+            result[stream] = base64.b64decode(result.pop(f"{stream}_b64"))
+        return result
+
+    def stop(self) -> int:
+        self.http.close()
+        self.process.terminate()
+        return self.process.wait(timeout=10)
+
+    def _answers(self) -> bool:
+        try:
+            return self.http.request("GET", "/healthz").status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
 
 
-def test_time_frozen_does_not_count_against_a_command(tmp_path: Path) -> None:
-    owned = processes.Processes(tmp_path)
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    made = Sandbox(tmp_path)
+    yield made
+    assert made.stop() == 0
+
+
+def test_a_sandbox_is_ready_soon(sandbox: Sandbox) -> None:
+    assert sandbox.ready_s <= 2.0  # 0.1 s on an idle machine; tests share theirs
+
+
+def test_time_frozen_does_not_count_against_a_command(sandbox: Sandbox) -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
-        running = threads.submit(owned.run, ["sh", "-c", "sleep 0.3; echo done"], b"", 0.8)
-        stores.wait_until("the command runs", lambda: bool(owned.freeze()) or bool(owned.thaw()))
+        running = threads.submit(sandbox.run, "sh", "-c", "sleep 0.5; echo done", timeout_s=1.5)
+        stores.wait_until(
+            "the command is frozen", lambda: sandbox.call("/freeze")[1]["processes"] > 0 or _thaw(sandbox)
+        )
         frozen = time.monotonic()
-        with pytest.raises(processes.Frozen):
-            owned.run(["true"], b"", 1)
-        stores.wait_until("longer than the timeout", lambda: time.monotonic() - frozen > 1.2)
+        assert sandbox.call("/command", {"command": ["true"]})[0] == 409
+        stores.wait_until("longer than the timeout", lambda: time.monotonic() - frozen > 2.0)
         assert not running.done()
-        owned.thaw()
+        sandbox.call("/thaw")
         result = running.result()
-    assert (result.timed_out, result.stdout) == (False, b"done\n")
+    assert (result["timed_out"], result["stdout"]) == (False, b"done\n")
 
 
-def test_freezing_and_thawing_again_is_harmless(tmp_path: Path) -> None:
-    owned = processes.Processes(tmp_path)
-    assert (owned.freeze(), owned.freeze(), owned.frozen) == (0, 0, True)
-    assert (owned.thaw(), owned.thaw(), owned.frozen) == (0, 0, False)
-    assert owned.run(["true"], b"", 5).exit_code == 0
+def test_freezing_and_thawing_again_is_harmless(sandbox: Sandbox) -> None:
+    for path in ("/freeze", "/freeze", "/thaw", "/thaw"):
+        assert sandbox.call(path) == (200, {"processes": 0})
+    assert sandbox.run("true")["exit_code"] == 0
 
 
-def test_a_command_may_close_its_input_and_flood_both_outputs(tmp_path: Path) -> None:
+def test_what_is_left_running_is_frozen_too_and_ends_with_the_sandbox(sandbox: Sandbox) -> None:
+    left = int(sandbox.run("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")["stdout"])
+    assert sandbox.call("/freeze")[1]["processes"] == 1
+    assert Path(f"/proc/{left}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    assert sandbox.call("/thaw")[1]["processes"] == 1
+    sandbox.stop()
+    stores.wait_until("the process left running is gone", lambda: not _alive(left), 5)
+
+
+def test_a_command_may_close_its_input_and_flood_both_outputs(sandbox: Sandbox) -> None:
     script = "exec <&-; head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2"
-    result = processes.Processes(tmp_path).run(["sh", "-c", script], b"x" * 500_000, 20)
-    assert (result.exit_code, len(result.stdout), len(result.stderr)) == (0, 300_000, 300_000)
+    result = sandbox.run("sh", "-c", script, stdin_b64=base64.b64encode(b"x" * 500_000).decode())
+    assert (result["exit_code"], len(result["stdout"]), len(result["stderr"])) == (0, 300_000, 300_000)
 
 
-def test_what_a_command_leaves_running_does_not_delay_its_answer(tmp_path: Path) -> None:
-    result = processes.Processes(tmp_path).run(["sh", "-c", "sleep 3 & echo started"], b"", 20)
-    assert result.stdout == b"started\n"
-    assert result.duration_ms < 2500
+def test_what_a_command_leaves_running_does_not_delay_its_answer(sandbox: Sandbox) -> None:
+    result = sandbox.run("sh", "-c", "sleep 20 & echo started")
+    assert result["stdout"] == b"started\n"
+    assert result["duration_ms"] < 10_000
 
 
-def test_a_signal_is_told_as_a_shell_does(tmp_path: Path) -> None:
-    assert processes.Processes(tmp_path).run(["sh", "-c", "kill -TERM $$"], b"", 5).exit_code == 143
+def test_a_signal_is_told_as_a_shell_does(sandbox: Sandbox) -> None:
+    assert sandbox.run("sh", "-c", "kill -TERM $$")["exit_code"] == 143
+
+
+def _thaw(sandbox: Sandbox) -> bool:
+    sandbox.call("/thaw")
+    return False
+
+
+def _alive(process_id: int) -> bool:
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

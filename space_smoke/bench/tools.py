@@ -47,10 +47,12 @@ class Pin:
 
     @property
     def ldflags(self) -> str:
-        flags = ["-s", "-w", *(f"-X {variable}={self.version}" for variable in self.stamp)]
-        if self.name == "hyperkube":  # kubeadm and kubelet refuse to work together under the module's default version
-            major, minor, _ = self.version.removeprefix("v").split(".")
-            for variable in self.stamp:
+        """The linker's flags. Their order is part of the program's build id, hence of its digest."""
+        flags = ["-s", "-w"]
+        for variable in self.stamp:
+            flags.append(f"-X {variable}={self.version}")
+            if self.name == "hyperkube":  # kubeadm and kubelet refuse to work together under the module's own version
+                major, minor, _ = self.version.removeprefix("v").split(".")
                 base = variable.rpartition(".")[0]
                 flags += [f"-X {base}.gitMajor={major}", f"-X {base}.gitMinor={minor}", f"-X {base}.gitTreeState=clean"]
         return " ".join(flags)

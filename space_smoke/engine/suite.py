@@ -92,8 +92,11 @@ def run_all(
             "scenario-ended", scenario=the.id, outcome="SKIPPED", harness=skipped.harness, seconds=0.0, exit_code=1
         )
         results.append(skipped)
-        codes.append(errors.FAILED)  # fewer results than selected is never a pass
-    code = errors.worst(codes) if scenarios else errors.USAGE
+    code = errors.worst(codes)
+    if code == errors.PASSED and any(result.outcome is verdict.Outcome.SKIPPED for result in results):
+        code = errors.FAILED  # fewer results than selected is never a pass
+    if not scenarios:
+        code = errors.USAGE
     past.emit("run-ended", exit_code=code)
     return results, code
 

@@ -39,6 +39,8 @@ class Result:
 
     @property
     def exit_code(self) -> int:
+        if self.codes and self.outcome is verdict.Outcome.UNKNOWN:
+            return errors.worst(self.codes)  # why it could not be judged says more than that it could not
         return errors.worst((*self.codes, _CODES[self.outcome]))
 
 

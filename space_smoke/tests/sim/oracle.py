@@ -22,19 +22,19 @@ class Broken(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """Who holds a Lease in truth. `renewed_at` is on the world's clock."""
+    """Who holds a Lease in truth. `renewed_at` is by the holder's own clock, which is all that it can write down."""
 
     sender: str
     renewed_at: float
 
 
 class Oracle:
-    """`now` and `alive` are the world's: its clock, and whether a runner's process is left (a stopped one is)."""
+    """`now` and `alive` are the world's: a runner's clock (the true one for ""), and whether a runner's process is left (a stopped one is)."""
 
     __slots__ = ("alive", "now", "settled", "stampers", "tampered", "tenures", "things", "written")
 
     def __init__(
-        self, things: dict[api.Key, api.Thing], now: Callable[[], float], alive: Callable[[str], bool]
+        self, things: dict[api.Key, api.Thing], now: Callable[[str], float], alive: Callable[[str], bool]
     ) -> None:
         self.things, self.now, self.alive = things, now, alive
         self.stampers: dict[api.Key, tuple[str, str]] = {}  # target -> its uid, the runner that stamped it last
@@ -43,7 +43,9 @@ class Oracle:
         self.tenures: dict[api.Key, Tenure] = {}
         self.tampered: set[api.Key] = set()  # changed by others
 
-    def fork(self, things: dict[api.Key, api.Thing], now: Callable[[], float], alive: Callable[[str], bool]) -> Oracle:
+    def fork(
+        self, things: dict[api.Key, api.Thing], now: Callable[[str], float], alive: Callable[[str], bool]
+    ) -> Oracle:
         copy = Oracle(things, now, alive)
         copy.stampers, copy.settled, copy.written = dict(self.stampers), dict(self.settled), dict(self.written)
         copy.tenures, copy.tampered = dict(self.tenures), set(self.tampered)
@@ -69,7 +71,7 @@ class Oracle:
         tenure = self.tenures.get(commit.key)
         if tenure is not None and was and tenure.sender != commit.sender:
             stated_s = view.parse(before).duration_s
-            over = self.now() - tenure.renewed_at > stated_s or not self.alive(tenure.sender)
+            over = self.now("") - tenure.renewed_at > stated_s or not self.alive(tenure.sender)
             if not over:
                 raise Broken(f"{commit.sender} wrote to the Lease of {tenure.sender}, which lives ({commit.purpose})")
             if now == was:
@@ -80,9 +82,9 @@ class Oracle:
         if now and now != was:
             if commit.key not in self.tampered and fence(after or {}) <= fence(before):
                 raise Broken(f"the fence did not grow: {fence(before)} -> {fence(after or {})} at {commit.purpose}")
-            self.tenures[commit.key] = Tenure(commit.sender, self.now())
+            self.tenures[commit.key] = Tenure(commit.sender, self.now(commit.sender))
         elif now and tenure is not None:
-            self.tenures[commit.key] = Tenure(tenure.sender, self.now())
+            self.tenures[commit.key] = Tenure(tenure.sender, self.now(tenure.sender))
         else:
             self.tenures.pop(commit.key, None)
 

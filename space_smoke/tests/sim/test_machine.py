@@ -112,6 +112,7 @@ class Bench(stateful.RuleBasedStateMachine):
 
     @stateful.rule(which=_which, lag_s=st.sampled_from((0.0, 100.0, 3601.0)))
     def go_on(self, which: int, lag_s: float) -> None:
+        self._forget_ended()
         stopped = [r for r in self.runners if self.world.processes[r.name].state == "stopped"]
         if stopped:
             self.world.resume(stopped[which % len(stopped)], lag_s=lag_s)

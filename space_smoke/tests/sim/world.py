@@ -75,7 +75,7 @@ class Runner:
 
 
 class World:
-    __slots__ = ("api", "clock", "fresh", "held", "late", "oracle", "pids", "processes", "seen", "told")
+    __slots__ = ("api", "clock", "fresh", "held", "lags", "late", "oracle", "pids", "processes", "seen", "told")
 
     def __init__(self) -> None:
         self.clock = 1000.0
@@ -84,6 +84,7 @@ class World:
         self.processes: dict[str, Process] = {}  # runner -> its process; a child is "runner/child"
         self.seen: dict[tuple[str, str], tuple[str, float]] = {}
         self.held: tuple[Held, ...] = ()
+        self.lags: dict[str, float] = {}  # runner -> by how much its clock stands behind
         self.late: frozenset[str] = frozenset()  # names of targets that do not settle
         self.told: list[tuple[str, str, Mapping[str, Any]]] = []
         self.api = api.Api()
@@ -94,14 +95,15 @@ class World:
         copy = World.__new__(World)
         copy.clock, copy.fresh, copy.pids = self.clock, self.fresh, self.pids
         copy.processes, copy.seen, copy.told = dict(self.processes), dict(self.seen), list(self.told)
-        copy.held, copy.late = self.held, self.late
+        copy.held, copy.late, copy.lags = self.held, self.late, dict(self.lags)
         copy.api = self.api.fork()
         copy.oracle = self.oracle.fork(copy.api.things, copy._now, copy.alive)
         copy.api.committed = copy.oracle.judge
         return copy
 
-    def _now(self) -> float:
-        return self.clock
+    def _now(self, name: str) -> float:
+        """A runner's own clock; "" for the true one."""
+        return self.clock - self.lags.get(name, 0.0)
 
     def alive(self, name: str) -> bool:
         """Some process of that run is left, stopped ones included."""
@@ -192,6 +194,7 @@ class World:
         """SIGCONT. `lag_s`: its clock did not count that much of the stop."""
         self.processes[runner.name] = replace(self.processes[runner.name], state="runs")
         runner.lag_s += lag_s
+        self.lags[runner.name] = runner.lag_s
 
     def recreate(self, fill: Callable[[api.Api], None]) -> None:
         """Another cluster under the same name: uids are new, resourceVersions start again."""
