@@ -137,16 +137,18 @@ def base(emit: cache.Emit, *, policy: str = "auto") -> str:
         return pins.debian_pull
     if policy == "pull":
         raise errors.HostUnfit(f"{pins.debian_pull} could not be pulled", next_step="repeat with --images build")
-    archive = debian_root(packages, emit)
-    engine.docker("import", str(archive), built, timeout_s=_BUILD_S)
-    archive.unlink()  # the engine has it now, and the archive is as large
+    with cache.lock(f"base-{built.rpartition('-')[2]}", emit, timeout_s=_DEBOOTSTRAP_S):
+        if not engine.image_id(built):  # another run may have made it while we waited
+            archive = debian_root(packages, emit)
+            engine.docker("import", str(archive), built, timeout_s=_BUILD_S)
+            archive.unlink()  # the engine has it now, and the archive is as large
     return built
 
 
 def services(base_reference: str, emit: cache.Emit) -> dict[str, Image]:
     """One image per target of kind/images/Dockerfile, by target. Built where the engine lacks what the inputs name."""
     recipe = cache.KIND / "images"
-    common = [engine.image_id(base_reference) or base_reference, recipe]
+    common: list[str | pathlib.Path] = [engine.image_id(base_reference) or base_reference, recipe]
     keys = {target: cache.digest([target, *common])[:12] for target in TARGETS}
     keys["services"] = cache.digest(["services", *common, *_service_sources()])[:12]
     missing = [target for target in TARGETS if engine.image_id(_made(target, keys[target])) is None]

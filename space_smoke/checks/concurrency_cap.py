@@ -22,6 +22,8 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
     if why := facts.unfinished(events, load):
         return say.unknown(check, why)
     mine = history.requests(events, load)
+    if found := _astray(check, mine):
+        return found
     silent = [event for event in mine if facts.status(event) is None]
     groups = _by_client([event for event in mine if facts.status(event) is not None])
     seen = [_one_client(check, client, group) for client, group in groups.items()]
@@ -36,13 +38,30 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
     )
 
 
+def _astray(check: scenario.Check, mine: Sequence[history.Event]) -> verdict.Verdict | None:
+    """Requests that were counted elsewhere than under the one name they should share."""
+    name = check.arguments.get("counted_as")
+    counted = [(event, _counted_as(event)) for event in mine if facts.decision(event, "concurrency")]
+    astray = [(event, client) for event, client in counted if name is not None and client != name]
+    if not astray:
+        return None
+    names = say.some(sorted({client for _, client in astray}))
+    seen = f"{len(astray)} of {len(counted)} counted as {names}"
+    return say.failed(check, f"all to be counted as {name}", seen, facts.indexes(event for event, _ in astray))
+
+
 def _by_client(answered: Sequence[history.Event]) -> dict[str, list[history.Event]]:
     groups: dict[str, list[history.Event]] = defaultdict(list)
     for event in answered:
-        decided = event.data.get("concurrency")
-        client = decided.get("client") if isinstance(decided, Mapping) else None
-        groups[str(client or event.data.get("client"))].append(event)
+        groups[_counted_as(event)].append(event)
     return groups
+
+
+def _counted_as(event: history.Event) -> str:
+    """The client that the limiter says it counted, or the one that was sent where it does not say."""
+    decided = event.data.get("concurrency")
+    client = decided.get("client") if isinstance(decided, Mapping) else None
+    return str(client or event.data.get("client"))
 
 
 def _one_client(check: scenario.Check, client: str, group: Sequence[history.Event]) -> verdict.Verdict:
@@ -157,6 +176,7 @@ KIND = kinds.CheckKind(
         "properties": {
             "load": {"type": "string", "description": "the load whose requests overlap"},
             "limit": {"type": "integer", "minimum": 1, "description": "the cap per client"},
+            "counted_as": {"type": "string", "description": "the one client that all of them must be counted as"},
             "exactly": {
                 "type": "boolean",
                 "default": True,

@@ -24,7 +24,7 @@ def doctor(options: argparse.Namespace) -> int:
         )
     else:
         show.findings(findings)
-    return errors.PASSED if all(finding.ok for finding in findings) else errors.UNFIT
+    return errors.UNFIT if any(finding.blocks and not finding.ok for finding in findings) else errors.PASSED
 
 
 def up(options: argparse.Namespace) -> int:

@@ -119,3 +119,10 @@ def test_a_request_without_an_answer_is_unknown() -> None:
 def test_a_load_that_never_began_is_unknown() -> None:
     found = histories.judged("concurrency-cap", histories.Story(), load="hold", limit=3)
     assert found.judged == verdict.Judged.UNKNOWN
+
+
+def test_requests_that_must_share_one_name_fail_when_the_limiter_counts_one_elsewhere() -> None:
+    assert judge(burst(3, 5, client="unspecified"), counted_as="unspecified").judged == verdict.Judged.PASS
+    found = judge([*burst(3, 5, client="unspecified"), *burst(1, 0, client="stranger-1")], counted_as="unspecified")
+    assert found.judged == verdict.Judged.FAIL
+    assert "1 of 9 counted as stranger-1" in found.sentence
