@@ -6,16 +6,29 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${SPACE_SMOKE_TEST_KIND:-1}
 if [ "$kind" = 1 ]; then scripts/bootstrap.sh; else scripts/venv.sh; fi
+# The services' tests run against a real Redis and a real Postgres, which they start and stop themselves.
+missing=()
+command -v redis-server >/dev/null || missing+=(redis-server)
+command -v shellcheck >/dev/null || missing+=(shellcheck)
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
+if [ ${#missing[@]} -gt 0 ]; then
+  if command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
+    apt-get update -q >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "${missing[@]}" >/dev/null
+  else
+    echo "test.sh: the tests need these (Debian's names): ${missing[*]}" >&2
+    exit 5
+  fi
+fi
 export PATH=$PWD/.venv/bin:$PATH
 
 echo "== style, types, layers"
 ruff check .
 ruff format --check --quiet .
 mypy
+(cd services && mypy)
 lint-imports | tail -n 1
-if command -v shellcheck >/dev/null; then
-  git ls-files '*.sh' .ci/run kind/node-image/files/usr/local | xargs grep -lE '^#!.*\b(ba)?sh' | xargs shellcheck
-fi
+git ls-files '*.sh' .ci/run kind/node-image/files/usr/local | xargs grep -lE '^#!.*\b(ba)?sh' | xargs shellcheck
 
 echo "== tests without a cluster"
 if [ "$kind" != 1 ]; then

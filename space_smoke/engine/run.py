@@ -50,6 +50,7 @@ def run_scenario(the: scenario.Scenario, on: scene.Scene, leases: tenure.Tenure,
     if blocked:
         course.outcome, course.harness = verdict.Outcome.BLOCKED, blocked
     else:
+        on.settle(the)
         with signals.guarded(on.emit, the.budget_s) as shield:
             _act(the, on, leases, course)
             with shield.raised():

@@ -17,6 +17,7 @@ from space_smoke.model import history, objects, scenario
 SERVICE, PORT = "space-api", 8080
 NAMESPACE = "space"
 _REACHABLE_S = 30.0
+_SETTLE_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,17 @@ class Scene:
             if wanted is not None and have != wanted:
                 return f"{name} has {have} replicas and the scenario needs {wanted}"
         return ""
+
+    def settle(self, the: scenario.Scenario) -> None:
+        """The gate before a scenario: its Deployments are quiet, old pods of whatever was before are gone.
+
+        Raises WaitFailed: then this bench is not fit to judge."""
+        for name in the.bench.charts:
+            found = self._workload(name)
+            if found is not None and found["kind"] == "Deployment":
+                ref = objects.Ref("apps/v1", "Deployment", self.namespace, name)
+                if not wait.deployment_state(self.cluster, ref).done:
+                    wait.rollout(self.cluster, ref, timeout_s=_SETTLE_S, emit=self.emit)
 
     def _workload(self, name: str) -> objects.Object | None:
         """A release's main workload, which bears the release's name."""

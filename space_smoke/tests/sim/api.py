@@ -2,8 +2,8 @@
 
 Copied from the real one, and held against it by the contract tests: uid and name are immutable; resourceVersion grows
 with each write over all objects and stays when a write changes nothing; JSON Patch is evaluated against the object as
-it is at the commit, any failed operation is 422, a different resourceVersion in the result is 409; generation grows
-with the spec alone; an object under deletion lives on until its last finalizer goes and takes no new ones; annotations
+it is at the commit, any failed operation is 422, a different resourceVersion in the result is 409; generation of a
+Deployment grows with its spec and its annotations; an object under deletion lives on until its last finalizer goes and takes no new ones; annotations
 are limited; empty maps and lists are not stored; Leases and Deployments are validated and defaulted as far as we write
 them. Objects are shared, never changed in place: a fork costs one small dict.
 """
@@ -132,7 +132,8 @@ class Api:
         if "deletionTimestamp" in new and not new.get("finalizers"):
             self._commit(sender, purpose, key, before, None, operations)
             return effect.Done(after)
-        if after.get("spec") != before.get("spec") and after["kind"] != "Lease":
+        noted = new.get("annotations") != old.get("annotations")
+        if after["kind"] == "Deployment" and (noted or after["spec"] != before["spec"]):
             after = {**after, "metadata": {**new, "generation": old["generation"] + 1}}
         return effect.Done(self._commit(sender, purpose, key, before, after, operations))
 
@@ -188,8 +189,6 @@ def _invalid(thing: Thing) -> str:
 
 
 def _invalid_lease(spec: Mapping[str, Any]) -> str:
-    if "holderIdentity" in spec and not spec["holderIdentity"]:
-        return "spec.holderIdentity: Required value: must not be empty"
     if spec.get("leaseDurationSeconds", 1) <= 0:
         return "spec.leaseDurationSeconds: Invalid value: must be greater than 0"
     if spec.get("leaseTransitions", 0) < 0:

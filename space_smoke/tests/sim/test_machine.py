@@ -117,6 +117,26 @@ class Bench(stateful.RuleBasedStateMachine):
         if stopped:
             self.world.resume(stopped[which % len(stopped)], lag_s=lag_s)
 
+    @stateful.precondition(lambda self: self.runners and len(self.runners) < 4)
+    @stateful.rule(
+        which=_which, purpose=st.sampled_from(PURPOSES), run=st.sampled_from(sorted(RUNS)), sent=st.booleans()
+    )
+    def be_overtaken(self, which: int, purpose: str, run: str, sent: bool) -> None:
+        """Stopped just before a write, or with it on its way; the Lease expires, and a successor starts and gets to
+        that same write. Random steps alone come here too seldom."""
+        self.go_to(which, purpose)
+        runner = self._running(which)
+        if runner is None or not schedules.is_write(runner.wanted):
+            return
+        if sent:
+            self.world.call(runner, "held")
+        if runner.wanted is None:
+            return
+        self.world.stop(runner)
+        self.world.clock += schedules.EXPIRY_S
+        self.start(run, worlds.HERE)
+        self.go_to(len(self.runners), purpose)
+
     # -- the network, the clock, the bench
 
     @stateful.precondition(lambda self: self.world.held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_holder_of_this_boot_with_a_useless_stamp_expires_by_our_own_watch(sta
         "ticks": 100000,
         "boottime": stamp,
     }
-    worlds.annotate(world, worlds.LEASE, view.HOLDER, worlds_json(note))
+    worlds.annotate(world, worlds.LEASE, view.HOLDER, json.dumps(note))
     with pytest.raises(errors.Refused):
         world.act("b", worlds.taken)
     world.clock += view.DURATION_S + 1
@@ -207,6 +208,13 @@ def test_a_lease_made_by_hand_is_raised_above_every_fence_on_any_target(fence: s
     world.act("a", worlds.raised(held, worlds.CAP))
 
 
+def test_a_lease_whose_holder_somebody_emptied_is_free() -> None:
+    world = worlds.bench()
+    world.act("a", worlds.taken)
+    worlds.edit(world, worlds.LEASE, objects.put("", "spec", "holderIdentity"))
+    assert world.act("b", worlds.taken, THERE).fence == 2
+
+
 def test_a_lease_that_was_released_is_free() -> None:
     world = worlds.bench()
     world.run(world.start("one", worlds.BOTH))
@@ -218,9 +226,3 @@ def test_a_missing_namespace_is_an_error_that_names_it() -> None:
     world.api.delete(("v1", "Namespace", "", "space-smoke"))
     with pytest.raises(errors.ApiError, match="space-smoke"):
         world.act("a", worlds.taken)
-
-
-def worlds_json(value: object) -> str:
-    import json
-
-    return json.dumps(value)
