@@ -3,9 +3,9 @@
 Copied from the real one, and held against it by the contract tests: uid and name are immutable; resourceVersion grows
 with each write over all objects and stays when a write changes nothing; JSON Patch is evaluated against the object as
 it is at the commit, any failed operation is 422, a different resourceVersion in the result is 409; generation of a
-Deployment grows with its spec and its annotations; an object under deletion lives on until its last finalizer goes and takes no new ones; annotations
-are limited; empty maps and lists are not stored; Leases and Deployments are validated and defaulted as far as we write
-them. Objects are shared, never changed in place: a fork costs one small dict.
+Deployment grows with its spec and its annotations; an object under deletion lives on until its last finalizer goes and
+takes no new ones; annotations are limited; empty maps and lists are not stored; Leases and Deployments are validated and
+defaulted as far as we write them. Objects are shared, never changed in place: a fork costs one small dict.
 """
 
 from __future__ import annotations

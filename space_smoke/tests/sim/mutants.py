@@ -1,7 +1,7 @@
 """Named sabotages of the protocol's core, each with the test that must notice it.
 
 A sabotage replaces text inside one function and compiles that function again in its module; where the text is no longer
-there the table is out of date and says so.
+there the table is out of date and says so. One long table: it is read by looking things up, so it is not split.
 """
 
 from __future__ import annotations

@@ -82,11 +82,16 @@ class Oracle:
         if now and now != was:
             if commit.key not in self.tampered and fence(after or {}) <= fence(before):
                 raise Broken(f"the fence did not grow: {fence(before)} -> {fence(after or {})} at {commit.purpose}")
-            self.tenures[commit.key] = Tenure(commit.sender, self.now(commit.sender))
+            self.tenures[commit.key] = self._tenure(commit.sender, after or {})
         elif now and tenure is not None:
-            self.tenures[commit.key] = Tenure(tenure.sender, self.now(tenure.sender))
+            self.tenures[commit.key] = self._tenure(tenure.sender, after or {})
         else:
             self.tenures.pop(commit.key, None)
+
+    def _tenure(self, sender: str, lease: api.Thing) -> Tenure:
+        """From when the write was begun, however late it landed."""
+        now, stamp = self.now(sender), view.parse(lease).info.get("boottime")
+        return Tenure(sender, min(now, stamp) if isinstance(stamp, int | float) else now)
 
     def _cleared(self, commit: api.Commit, item: record.Record | record.Unreadable) -> None:
         if isinstance(item, record.Unreadable):

@@ -3,7 +3,8 @@
 A runner is a protocol generator and the process it lives in. Whoever schedules picks which runner makes its next call
 and what becomes of that call; between two calls nothing of a runner can be seen from outside, so calls are the only
 places where interleaving matters. A world can be forked (runners are not: a generator cannot be copied), which is how
-every crash of a run is tried without running it again.
+every crash of a run is tried without running it again. Below the world: the bench that stands in it, what others do to
+it, and what runs do, in one file because every test takes all three.
 """
 
 from __future__ import annotations
