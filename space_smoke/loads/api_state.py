@@ -19,17 +19,12 @@ KIND = kinds.LoadKind(
 def drive(load: traffic.Traffic) -> None:
     pods: list[str | None] = list(load.pods) if load.argument("pods", "each") == "each" else [None]
     for number, pod in enumerate(pods):
-        with load.turn:
-            load.sent += 1
-        answer = load.door.ask("GET", "/v1/state", pod=pod, timeout_s=10)
-        state = traffic.capped(answer.parsed())
-        load.emit(
-            "request",
-            load=load.load.name,
-            n=number,
-            client=None,
-            do="state",
-            pod_asked=pod,
-            **load.facts(answer),
-            state=state,
+        load.ask(
+            number,
+            "state",
+            "GET",
+            "/v1/state",
+            pod=pod,
+            timeout_s=10,
+            see=lambda answer: {"state": traffic.capped(answer.parsed())},
         )

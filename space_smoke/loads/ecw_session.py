@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,8 +49,18 @@ def drive(load: traffic.Traffic) -> None:
         if load.stop.is_set():
             break
         method, path, body = _request(step, sandbox)
-        timeout_s = ecw_create.START_S
-        answer = _ask(load, number, step, method, path, body, timeout_s, sandbox)
+        answer = load.ask(
+            number,
+            step["do"],
+            method,
+            path,
+            body=body,
+            client=load.argument("client") or None,
+            timeout_s=ecw_create.START_S,
+            see=functools.partial(_seen, step),
+            step=number,
+            sandbox=sandbox or None,
+        )
         if step["do"] == "create":
             sandbox = left = ecw_create.created(answer.parsed(), answer.status) or ""
         elif step["do"] == "delete" and answer.status == 204:
@@ -77,35 +88,13 @@ def _request(step: Mapping[str, Any], sandbox: str) -> tuple[str, str, Any]:
     return "DELETE", at, None
 
 
-def _ask(
-    load: traffic.Traffic,
-    number: int,
-    step: Mapping[str, Any],
-    method: str,
-    path: str,
-    body: Any,
-    timeout_s: float,
-    sandbox: str,
-) -> http.Answer:
-    headers = {"X-Client-ID": load.argument("client")} if load.argument("client") else {}
-    answer = load.door.ask(method, path, body=body, headers=headers, timeout_s=timeout_s)
+def _seen(step: Mapping[str, Any], answer: http.Answer) -> dict[str, Any]:
+    """The body, and for a command what it wrote and how it ended."""
     seen = answer.parsed()
-    more: dict[str, Any] = {"step": number, "body": traffic.capped(seen), "sandbox": sandbox or None}
+    more: dict[str, Any] = {"body": traffic.capped(seen)}
     if step["do"] == "command" and isinstance(seen, dict):
         more |= {"exit_code": seen.get("exit_code"), **{s: _text(seen.get(f"{s}_b64")) for s in ("stdout", "stderr")}}
-    with load.turn:
-        load.sent += 1
-        load.emit(
-            "request",
-            load=load.load.name,
-            n=number,
-            client=load.argument("client"),
-            do=step["do"],
-            pod_asked=None,
-            **load.facts(answer),
-            **more,
-        )
-    return answer
+    return more
 
 
 def _text(encoded: Any) -> str | None:

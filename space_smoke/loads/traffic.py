@@ -53,15 +53,27 @@ class Traffic:
         client: str | None = None,
         timeout_s: float = 30.0,
         part: str = "",
+        see: Callable[[http.Answer], Mapping[str, Any]] = lambda _answer: {},
         **more: Any,
     ) -> http.Answer:
-        """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests."""
+        """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests;
+        `see` adds what this kind of load reads from the answer."""
         headers = {"X-Client-ID": client} if client is not None else {}
         answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part
-            self.emit("request", load=name, n=number, client=client, do=do, pod_asked=pod, **self.facts(answer), **more)
+            self.emit(
+                "request",
+                load=name,
+                n=number,
+                client=client,
+                do=do,
+                pod_asked=pod,
+                **self.facts(answer),
+                **more,
+                **see(answer),
+            )
         return answer
 
     def facts(self, answer: http.Answer) -> dict[str, Any]:

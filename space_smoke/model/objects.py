@@ -6,7 +6,7 @@ of the write (and again at each storage retry), so a `test` in front of a change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,3 @@ def index_of(entries: Sequence[Mapping[str, Any]], name: str) -> int | None:
 def size_of(pairs: Mapping[str, str]) -> int:
     """Bytes that annotations take: keys and values, as the API server counts them against its limit of 262,144."""
     return sum(len(key.encode()) + len(value.encode()) for key, value in pairs.items())
-
-
-def names(refs: Iterable[Ref]) -> str:
-    return ", ".join(str(ref) for ref in refs) or "none"
