@@ -92,6 +92,42 @@ def recover(helm: pathlib.Path, stuck: Release, common: Sequence[str], emit: cac
     proc.run([str(helm), *act, *common], timeout_s=_ASK_S)
 
 
+def upgrade(
+    helm: pathlib.Path,
+    release: str,
+    chart: pathlib.Path,
+    values: pathlib.Path,
+    common: Sequence[str],
+    *,
+    timeout_s: float,
+) -> None:
+    """Upgrades an installed release to exactly these values; no hooks, no wait. `common` says where: see `where`.
+
+    Raises errors.CommandFailed.
+    """
+    argv = [str(helm), "upgrade", release, str(chart), "--reset-values", "--values", str(values), "--no-hooks", *common]
+    proc.run(_bounded(argv, timeout_s), timeout_s=timeout_s)
+
+
+def rollback(helm: pathlib.Path, release: str, revision: int, common: Sequence[str], *, timeout_s: float) -> None:
+    """Makes a revision what is installed; frees a release that is pending. No hooks, no wait. Raises errors.CommandFailed."""
+    argv = [str(helm), "rollback", release, str(revision), "--no-hooks", *common]
+    proc.run(_bounded(argv, timeout_s), timeout_s=timeout_s)
+
+
+def where(namespace: str, kubeconfig: pathlib.Path | None, context: str | None = None) -> list[str]:
+    """The flags that name a cluster and a namespace."""
+    flags = ["--namespace", namespace]
+    flags += ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+    return flags + (["--kube-context", context] if context else [])
+
+
+def _bounded(argv: Sequence[str], timeout_s: float) -> list[str]:
+    """Ended at its time also when we are stopped and cannot do it. The signal at our death does not pass to a child's
+    child, so that one gets its own."""
+    return ["timeout", "--signal=KILL", f"{timeout_s:.3f}", *proc.mortal(), *argv]
+
+
 def _values(files: Sequence[pathlib.Path], sets: Mapping[str, str] | None) -> list[str]:
     flags = [flag for file in files for flag in ("--values", str(file))]
     # Strings only: a tag made of digits must not become a number.

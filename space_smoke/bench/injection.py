@@ -4,6 +4,8 @@ SPACE_SMOKE_DRILL=ACTION:PURPOSE:POSITION:COUNT, for example kill:inject:before:
 write: acquire, stamp, record, inject, restore, clear, release, ...) or * for any; POSITION is before or after the request;
 COUNT is which time. ACTION: kill (SIGKILL to this process), stop (SIGSTOP), fail (the request is refused with 403 and not
 sent; a COUNT of 1+ means every time from then on). Off when the variable is unset.
+
+SPACE_SMOKE_DRILL_WALL=SECONDS shifts the wall clock that this process writes down, as a jump of the machine's clock would.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from space_smoke import errors
 from space_smoke.model import effect
 
 VARIABLE = "SPACE_SMOKE_DRILL"
+WALL = "SPACE_SMOKE_DRILL_WALL"
 _ACTIONS = ("kill", "stop", "fail")
 
 
@@ -69,3 +72,8 @@ def from_environment() -> Reached:
             next_step=f"unset {VARIABLE}: it is for drills",
         )
     return Injection(parts[0], parts[1], parts[2], int(parts[3].strip("+")), every)
+
+
+def wall_shift_s() -> float:
+    """By how many seconds the wall clock is said to be off; 0 outside of drills."""
+    return float(os.environ.get(WALL) or 0)

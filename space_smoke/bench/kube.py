@@ -32,6 +32,8 @@ _PLURALS = {
     "Service": "services",
     "EndpointSlice": "endpointslices",
     "Event": "events",
+    "Secret": "secrets",
+    "PersistentVolume": "persistentvolumes",
 }
 _CONNECT_S = 5.0
 _CLIENT: Any = config.new_client_from_config  # the client ships no annotations for it
@@ -51,14 +53,14 @@ class Kube:
             ) from error
         self.kubeconfig = kubeconfig
         self.context = context
-        self._configuration: client.Configuration = api.configuration
+        self.configuration: client.Configuration = api.configuration
         self.host = str(api.configuration.host).rstrip("/")
         self._pool = _pool(api.configuration)
 
     def headers(self) -> dict[str, str]:
         """Authorisation for one request; a token may be refreshed between two of them."""
-        given = self._configuration.get_api_key_with_prefix("authorization")
-        given = given or self._configuration.get_basic_auth_token()
+        given = self.configuration.get_api_key_with_prefix("authorization")
+        given = given or self.configuration.get_basic_auth_token()
         return {"Authorization": str(given)} if given else {}
 
     def open(

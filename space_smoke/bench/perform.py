@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Generator
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from space_smoke import errors
 from space_smoke.bench import injection, kube, life
+from space_smoke.bench.outside import place
 from space_smoke.model import effect
 
 T = TypeVar("T")
@@ -18,18 +19,21 @@ Settler = Callable[[effect.Settle], effect.Done | effect.Late]
 
 
 class Performer:
-    """`settle` waits for a target (the engine picks the wait by fault kind); `tell` appends to the History; `reached` is
-    called before and after every write with the step's purpose: drills kill, stop and refuse there."""
+    """`places` are what lies outside of the API server, by fault kind; `settle` waits for a target (the engine picks the
+    wait by fault kind); `tell` appends to the History; `reached` is called before and after every write with the step's
+    purpose: drills kill, stop and refuse there."""
 
     def __init__(
         self,
         cluster: kube.Kube,
         *,
+        places: Mapping[str, place.Place],
         settle: Settler,
         tell: Callable[..., Any],
         reached: injection.Reached = injection.nothing,
     ) -> None:
         self._cluster = cluster
+        self._places = places
         self._settle = settle
         self._tell = tell
         self._reached = reached
@@ -69,6 +73,16 @@ class Performer:
                 return self._write(
                     "PATCH", kube.path_of(ref), list(operations), purpose, ref.api_version, ref.kind, timeout_s
                 )
+            case effect.Sense(kind, ref, field):
+                return self._outside("", lambda: _sensed(self._places[kind].sense(ref, field)))
+            case effect.Claim(kind, ref, field, domain, fence, timeout_s):
+                there = self._places[kind]
+                return self._outside("claim", lambda: {"value": there.claim(ref, field, domain, fence, timeout_s)})
+            case effect.Alter(kind, ref, field, domain, fence, before, after, purpose, timeout_s):
+                there = self._places[kind]
+                return self._outside(
+                    purpose, lambda: {"value": there.alter(ref, field, domain, fence, before, after, timeout_s)}
+                )
             case effect.Boottime():
                 return effect.Instant(life.boottime(), wall())
             case effect.FirstSeen(uid, version):
@@ -105,6 +119,21 @@ class Performer:
         self._reached(purpose, "after")
         return reply
 
+    def _outside(self, purpose: str, act: Callable[[], Mapping[str, Any]]) -> effect.Done | effect.No | effect.Lost:
+        refused = self._reached(purpose, "before") if purpose else None
+        if refused is not None:
+            return refused
+        reply: effect.Done | effect.No | effect.Lost
+        try:
+            reply = effect.Done(act())
+        except place.Refusal as refusal:
+            reply = effect.No(refusal.status, refusal.message)
+        except (errors.SpaceSmokeError, OSError) as error:
+            reply = effect.Lost(str(error).splitlines()[0][:400])
+        if purpose:
+            self._reached(purpose, "after")
+        return reply
+
     def _reply(
         self,
         method: str,
@@ -126,7 +155,11 @@ class Performer:
         return effect.No(status, message) if status < 500 else effect.Lost(message)
 
 
+def _sensed(found: tuple[Mapping[str, Any], Any]) -> Mapping[str, Any]:
+    return {"field": found[0], "value": found[1]}
+
+
 def wall() -> str:
     """Time of day as MicroTime: six fractional digits and never all zero, which some parsers refuse."""
-    now = datetime.now(UTC)
+    now = datetime.now(UTC) + timedelta(seconds=injection.wall_shift_s())
     return now.replace(microsecond=now.microsecond or 1).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -16,6 +16,16 @@ _IMAGE_OF = {"space-redis": "redis", "postgres": "postgres"}
 
 
 @dataclass(frozen=True, slots=True)
+class Volume:
+    """A claim of a release whose volume is made beforehand on the node of a group; `size` as Kubernetes writes it."""
+
+    namespace: str
+    claim: str
+    group: str
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """One release to install: paths resolved, `image` the target of kind/images/Dockerfile that it runs."""
 
@@ -24,6 +34,7 @@ class Planned:
     namespace: str
     values: tuple[pathlib.Path, ...]
     image: str
+    volumes: tuple[Volume, ...] = ()
 
     def sets(self, built: Mapping[str, images.Image]) -> dict[str, str]:
         image = built[self.image]
@@ -58,4 +69,8 @@ def _planned(path: pathlib.Path, one: Mapping[str, Any], mistakes: list[errors.M
         mistakes.append(
             errors.Mistake(str(path), f"release {release!r} runs image {image!r}, not one of {images.TARGETS}")
         )
-    return Planned(release, chart, str(one.get("namespace", "default")), values, image)
+    namespace = str(one.get("namespace", "default"))
+    volumes = tuple(
+        Volume(namespace, *(str(v[key]) for key in ("claim", "group", "size"))) for v in one.get("volumes", ())
+    )
+    return Planned(release, chart, namespace, values, image, volumes)

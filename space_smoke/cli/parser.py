@@ -108,11 +108,22 @@ def _running_verbs(verbs: _Verbs) -> None:
     )
     _common(drill)
     drill.add_argument("names", nargs="*", metavar="NAME", help="drills; without any and without --all they are listed")
-    drill.add_argument("--all", action="store_true", help="every drill")
+    drill.add_argument("--all", action="store_true", help="every drill but those that take minutes each")
     drill.add_argument("--kills", type=int, default=0, metavar="N", help="and N SIGKILLs at random steps")
+    drill.add_argument("--scenario", metavar="ID", help="kill whole runs of this scenario instead of light runners")
     drill.add_argument("--seed", type=int, default=0, help="seed of the random kills (default: 0)")
-    repair = verbs.add_parser("repair", help="put back whatever a dead run left")
+    repair = verbs.add_parser(
+        "repair",
+        help="put back whatever a dead run left",
+        description="Puts back whatever dead runs left. What keeps failing may be given up by name: see --abandon.",
+    )
     _common(repair)
+    repair.add_argument(
+        "--abandon",
+        metavar="ID",
+        help="put back what can be put back in the domain of this record; if this one cannot, remove it, and leave what it "
+        "said on the Lease and as an Event. No field is changed. `status --json` shows the ids",
+    )
 
 
 def _common(verb: argparse.ArgumentParser) -> None:

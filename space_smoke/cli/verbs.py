@@ -141,7 +141,7 @@ def status(options: argparse.Namespace) -> int:
     from space_smoke.engine import suite as running
 
     with running.looking(bench_options(options)) as opened:
-        seen = standing.status(opened.scene.cluster, opened.leases)
+        seen = standing.status(opened.leases)
     if options.json:
         show.as_json(seen)
     else:
@@ -155,11 +155,15 @@ def repair(options: argparse.Namespace) -> int:
 
     with running.looking(bench_options(options)) as opened, show.console(options) as listen:
         opened.past.listeners = (listen,)
-        count = standing.repair(opened.leases, opened.past.emit)
-        left = preflight.open_faults(opened.leases)
+        done: dict[str, Any]
+        if options.abandon:
+            done = standing.abandon(opened.leases, options.abandon)
+        else:
+            done = {"repaired": standing.repair(opened.leases, opened.past.emit)}
+        left = preflight.open_faults(opened.leases, sweep=True)
         opened.past.emit("open-faults", count=len(left), faults=left)
     if options.json:
-        show.as_json({"repaired": count, "open_faults": left})
+        show.as_json({**done, "open_faults": left})
     return errors.INCOMPLETE if left else errors.PASSED
 
 
@@ -167,8 +171,9 @@ def drill(options: argparse.Namespace) -> int:
     from space_smoke.engine import drill as drilling
     from space_smoke.engine import ground
     from space_smoke.engine import suite as running
+    from space_smoke.engine.drills import runs
 
-    if not (options.names or options.all or options.kills):
+    if not (options.names or options.all or options.kills or options.scenario):
         show.drills(drilling.DRILLS, as_json=options.json)
         return errors.PASSED
     unknown = sorted(set(options.names) - set(drilling.DRILLS))
@@ -176,17 +181,23 @@ def drill(options: argparse.Namespace) -> int:
         raise errors.UsageError(
             f"no drill is called {unknown[0]!r}", next_step=f"choose from {', '.join(drilling.DRILLS)}"
         )
-    names = list(drilling.DRILLS) if options.all else options.names
-    with running.looking(bench_options(options)) as opened, show.console(options) as listen:
+    given = bench_options(options)
+    killing = None
+    if options.scenario:
+        suite.choose(None, names=[options.scenario])  # a wrong name is told before anything is broken
+        where = runs.flags(given)
+        killing = runs.Killing(options.scenario, options.kills or 1, options.seed, where, options.namespace)
+    names = [*options.names, *(name for name in drilling.ALL if options.all and name not in options.names)]
+    with running.looking(given) as opened, show.console(options) as listen:
         opened.past.listeners = (listen,)
-        cluster = opened.scene.cluster
-        where = ground.Ground(
-            cluster, running.kubeconfig_of(bench_options(options)), cluster.context or "", opened.past.emit
-        )
-        problems = drilling.run(names, where, opened.past.emit, kills=options.kills, seed=options.seed)
+        cluster, emit = opened.scene.cluster, opened.past.emit
+        bench = given.bench if given.backend == "kind" else ""
+        on = ground.Ground(cluster, running.kubeconfig_of(given), cluster.context or "", emit, bench)
+        outcome = drilling.run(names, on, emit, wanted=options.kills, seed=options.seed, killing=killing)
     if options.json:
-        show.as_json({"problems": problems, "drills": names})
-    return errors.FAILED if problems else errors.PASSED
+        show.as_json(outcome.as_json())
+    asked_in_vain = set(options.names) & set(outcome.not_possible)
+    return errors.FAILED if outcome.problems or outcome.left or asked_in_vain else errors.PASSED
 
 
 VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 from space_smoke import errors
@@ -9,6 +10,7 @@ from space_smoke.bench import cache, engine, kind, register
 
 LOCK_S = 300.0
 GUARD_S = 600.0
+_OF_NODE = re.compile(r"(control-plane|worker)\d*\.")  # as kind names the nodes of a cluster
 
 
 def down(name: str, emit: cache.Emit) -> bool:
@@ -39,6 +41,9 @@ def erase(name: str, emit: cache.Emit) -> bool:
         return False
     emit("step-started", step="remove", saying=f"removing bench {name}")
     kind.remove(name)
+    for fence in (cache.folder() / "fences").glob(f"{name}-*"):
+        if _OF_NODE.match(fence.name.removeprefix(f"{name}-")):  # another bench's name may begin with this one's
+            fence.unlink(missing_ok=True)
     # bench.json goes last but one: killed before this line, the next `down` still knows the bench as ours.
     shutil.rmtree(place)
     if (cache.folder() / "network-made").exists() and engine.remove_network_if_unused():

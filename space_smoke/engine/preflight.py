@@ -16,11 +16,12 @@ _MAY_TAKE = ("none", "dead", "expired")
 def preflight(leases: tenure.Tenure, tell: Callable[..., Any], *, free: bool = False) -> int:
     """Repairs what dead runs left; returns how many faults there were. Raises Refused or RestoreIncomplete.
 
-    A dead run that had nothing up still bears the Lease: the next one to take it finds out. `free` releases those too.
+    A dead run that had nothing up still bears the Lease: the next one to take it finds out. `free` releases those too, and
+    looks through the targets for records that somebody removed from their Lease, which any acquisition finds.
     """
     recorded = [
         standing
-        for standing in leases.look()
+        for standing in leases.look(sweep=free)
         if standing.view.records or standing.view.unreadable or (free and standing.life in ("dead", "expired"))
     ]
     for standing in recorded:
@@ -46,6 +47,6 @@ def refusal(standing: protocol.Standing, tell: Callable[..., Any]) -> errors.Ref
     return errors.Refused(sentence, next_step="wait for that run to end, or: space_smoke status")
 
 
-def open_faults(leases: tenure.Tenure) -> list[str]:
+def open_faults(leases: tenure.Tenure, *, sweep: bool = False) -> list[str]:
     """What is up now, from a fresh read."""
-    return [f"{item.name} on {item.target}" for standing in leases.look() for item in standing.view.records]
+    return [f"{item.name} on {item.target}" for standing in leases.look(sweep=sweep) for item in standing.view.records]

@@ -11,17 +11,23 @@ from space_smoke.model import objects
 
 
 def install(work: bringup.Work) -> str:
-    """Stage by stage, and within a stage at once; only what differs from what was installed last."""
+    """Stage by stage, and within a stage at once; only what differs from what was installed last.
+
+    A stage begins when the one before it is installed, not when it is up: its hooks wait for what they need (the migration
+    waits for its database), so pods are placed and started meanwhile. Every rollout is waited for from the moment that it
+    is installed, and the first one that fails ends what still waits for it.
+    """
     present = helm.releases(work.helm, register.kubeconfig(work.options.name))
     installed: list[str] = []
-    for number, stage in enumerate(releases.stages()):
-        if number:  # a later stage looks services up by name
-            work.marks.wait_for(("routes and DNS",))
-        with futures.ThreadPoolExecutor(max_workers=len(stage)) as pool:
+    stages = releases.stages()
+    with futures.ThreadPoolExecutor(max_workers=2 * sum(map(len, stages))) as pool:
+        waits: list[futures.Future[None]] = []
+        for stage in stages:
             done = [pool.submit(_install, work, planned, present.get(planned.release)) for planned in stage]
             installed += [name for one in done if (name := one.result())]
-        for planned in stage:
-            _rolled_out(work, planned)
+            waits += [pool.submit(_rolled_out, work, planned) for planned in stage]
+        for one in waits:
+            one.result()
     return f"installed {', '.join(installed)}" if installed else "all as wanted already"
 
 
@@ -56,6 +62,15 @@ def _install(work: bringup.Work, planned: releases.Planned, present: helm.Releas
 
 
 def _rolled_out(work: bringup.Work, planned: releases.Planned) -> None:
+    """See _wait; a failure is told to the other steps at once, also to a Helm that waits for this release."""
+    try:
+        _wait(work, planned)
+    except errors.BenchError as failure:
+        work.marks.fail(failure)
+        raise
+
+
+def _wait(work: bringup.Work, planned: releases.Planned) -> None:
     """Waits for the release's workloads, found by the label that Helm's convention gives all objects of a release."""
     selector = f"app.kubernetes.io/instance={planned.release}"
     wait.until(

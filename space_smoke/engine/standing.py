@@ -6,24 +6,35 @@ from collections.abc import Callable
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import kube, life
+from space_smoke.bench import life
 from space_smoke.engine import preflight, tenure
 from space_smoke.faults import kinds as fault_kinds
 from space_smoke.lease import protocol
-from space_smoke.model import objects, plan, record, scenario
+from space_smoke.model import plan, record, scenario
 
 
-def status(cluster: kube.Kube, leases: tenure.Tenure) -> dict[str, Any]:
+def status(leases: tenure.Tenure) -> dict[str, Any]:
     """Read-only. {"domains": [{domain, holder, life, reason, run, host, pid, fence, renewed_s, unreadable, faults: [{fault,
     kind, target, stage, standing, value, now, attempts, last_error, run}]}], "open_faults": n}; `now` is one of fault
     value, standing, drifted, gone."""
-    domains = [_domain(cluster, standing) for standing in leases.look()]
+    domains = [_domain(leases, standing) for standing in leases.look(sweep=True)]
     return {"domains": domains, "open_faults": sum(len(domain["faults"]) for domain in domains)}
 
 
 def repair(leases: tenure.Tenure, tell: Callable[..., Any]) -> int:
     """Puts back whatever dead or released holders left; returns how many faults that were. Raises as preflight does."""
     return preflight.preflight(leases, tell, free=True)
+
+
+def abandon(leases: tenure.Tenure, fault_id: str) -> dict[str, Any]:
+    """Gives up the record of this id, unless it can be put back after all: {"id", "domain", "abandoned"}.
+
+    Raises UsageError for an id that is on no Lease, Refused for a live holder, RestoreIncomplete when other records of that
+    domain could not be put back (the one that was named is given up then all the same)."""
+    ended = leases.abandon(fault_id)
+    if ended.failed:
+        raise protocol.incomplete(ended.domain, ended.failed)
+    return {"id": ended.fault_id, "domain": ended.domain, "abandoned": ended.abandoned}
 
 
 def planned(the: scenario.Scenario, namespace: str) -> dict[str, Any]:
@@ -55,7 +66,7 @@ def _act(act: plan.Act, namespace: str) -> dict[str, Any]:
     return shown
 
 
-def _domain(cluster: kube.Kube, standing: protocol.Standing) -> dict[str, Any]:
+def _domain(leases: tenure.Tenure, standing: protocol.Standing) -> dict[str, Any]:
     seen = standing.view
     stamp = seen.info.get("boottime")
     here = seen.info.get("boot") == life.identity("", None)["boot"]
@@ -71,11 +82,11 @@ def _domain(cluster: kube.Kube, standing: protocol.Standing) -> dict[str, Any]:
         "fence": seen.fence,
         "renewed_s": round(life.boottime() - stamp, 1) if here and isinstance(stamp, int | float) else None,
         "unreadable": [{"key": item.key, "reason": item.reason} for item in seen.unreadable],
-        "faults": [_fault(cluster, item) for item in seen.records],
+        "faults": [_fault(leases, item) for item in seen.records],
     }
 
 
-def _fault(cluster: kube.Kube, item: record.Record) -> dict[str, Any]:
+def _fault(leases: tenure.Tenure, item: record.Record) -> dict[str, Any]:
     kind = fault_kinds.KINDS.get(item.kind)
     describe = kind.describe if kind else str
     return {
@@ -87,23 +98,24 @@ def _fault(cluster: kube.Kube, item: record.Record) -> dict[str, Any]:
         "stage": item.stage,
         "standing": describe(item.standing),
         "value": describe(item.fault),
-        "now": _now(cluster, item),
+        "now": _now(leases, item),
         "attempts": item.attempts,
         "last_error": item.last_error,
         "run": item.run,
     }
 
 
-def _now(cluster: kube.Kube, item: record.Record) -> str:
+def _now(leases: tenure.Tenure, item: record.Record) -> str:
     """Which of its values the field holds at this moment."""
     kind = fault_kinds.KINDS.get(item.kind)
     if kind is None:
         return "unknown kind"
     try:
-        thing = cluster.read(objects.Ref(*item.target.where()))
+        value = leases.value_of(item)
     except errors.ApiError as error:
         return "gone" if error.status == 404 else f"not to be read ({error.status})"
-    value = kind.read(thing, item.field)
+    except errors.BenchError as error:
+        return f"not to be read ({error.message})"
     if value == item.fault:
         return "fault value"
     return "standing" if value == item.standing else f"drifted: {kind.describe(value)}"

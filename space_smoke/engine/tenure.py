@@ -11,11 +11,13 @@ from typing import Any
 
 from space_smoke import errors
 from space_smoke.bench import injection, kube, life, perform, wait
+from space_smoke.bench.outside import place, table
 from space_smoke.faults import kinds as fault_kinds
-from space_smoke.lease import protocol
+from space_smoke.lease import abandon, protocol
 from space_smoke.model import effect, kinds, objects, record, scenario
 
 _RENEW_S = 60.0
+_GROUP = "space-smoke.dev/group"
 _SWEPT = tuple(fault_kinds.TARGETS.values())
 
 
@@ -35,16 +37,22 @@ class Tenure:
         self._run = run
         self._tell = tell
         self._setting = protocol.Setting(life.identity(run, lock), fault_kinds.KINDS, _SWEPT)
+        self._places = table.places(cluster)
+        self._probes = table.probes(cluster, self._places)
         self._performer = perform.Performer(
-            cluster, settle=self._settle, tell=tell, reached=injection.from_environment()
+            cluster, places=self._places, settle=self._settle, tell=tell, reached=injection.from_environment()
         )
         self._held: dict[str, protocol.Held] = {}
         self._ended = threading.Event()
         self.lost: errors.SpaceSmokeError | None = None
 
-    def look(self) -> list[protocol.Standing]:
-        """Every domain as it stands; read-only."""
-        return self._performer.drive(protocol.look(fault_kinds.DOMAINS, self._setting))
+    def look(self, *, sweep: bool = False) -> list[protocol.Standing]:
+        """Every domain as it stands; read-only. `sweep`: also what stands on targets only, for a few reads more."""
+        return self._performer.drive(protocol.look(fault_kinds.DOMAINS, self._setting, sweep=sweep))
+
+    def abandon(self, fault_id: str) -> abandon.Ended:
+        """See lease.abandon."""
+        return self._performer.drive(abandon.abandon(fault_id, fault_kinds.DOMAINS, self._setting))
 
     def take(self, domains: Iterable[str]) -> None:
         """Acquires domains in name order and repairs what is recorded on them. Raises Refused, RestoreIncomplete, ..."""
@@ -90,15 +98,45 @@ class Tenure:
             raise self.lost
 
     def target(self, target: scenario.Target) -> objects.Ref:
+        """The object that a scenario's target names. A node may also be named by its group, if one node has it."""
         api_version, kind = fault_kinds.TARGETS[target.kind]
+        if target.kind == "node":
+            return objects.Ref(api_version, kind, "", self._node(target.name))
         return objects.Ref(api_version, kind, target.namespace or self._namespace, target.name)
 
+    def _node(self, name: str) -> str:
+        grouped = [thing["metadata"]["name"] for thing in self._cluster.listed("v1", "Node", "", f"{_GROUP}={name}")]
+        return str(grouped[0]) if len(grouped) == 1 else name
+
+    def value_of(self, item: record.Record) -> objects.Json:
+        """What the field of a record holds at this moment, wherever it lies. Raises ApiError, BenchError."""
+        thing: objects.Object = self._cluster.read(objects.Ref(*item.target.where()))
+        kind = fault_kinds.KINDS[item.kind]
+        if kind.outside:
+            try:
+                thing = {**thing, kinds.OUTSIDE: self._places[item.kind].sense(item.target, item.field)[1]}
+            except place.Refusal as refusal:
+                raise errors.BenchError(refusal.message) from refusal
+        return kind.read(thing, item.field)
+
     def _settle(self, wanted: effect.Settle) -> effect.Done | effect.Late:
+        """By the probe that the kind has, else by the rollout of the target."""
+        there = self._probes.get(wanted.kind)
         try:
-            return effect.Done(wait.rollout(self._cluster, wanted.ref, timeout_s=wanted.timeout_s, emit=self._tell))
+            if there is None:
+                return effect.Done(wait.rollout(self._cluster, wanted.ref, timeout_s=wanted.timeout_s, emit=self._tell))
+            state = wait.until(
+                self._cluster,
+                f"{wanted.kind} on {wanted.ref} to be in effect",
+                lambda: there.settled(wanted.ref, wanted.field, wanted.expect),
+                watching=there.watching(wanted.ref),
+                timeout_s=wanted.timeout_s,
+                emit=self._tell,
+            )
+            return effect.Done(state.thing or {})
         except errors.WaitFailed as error:
             return effect.Late(error.last)
-        except errors.ApiError as error:
+        except errors.BenchError as error:
             return effect.Late(error.message)
 
     def _keep_alive(self) -> None:

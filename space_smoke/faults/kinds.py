@@ -1,15 +1,51 @@
-"""Every kind of fault, by the word that scenarios use for it. A new one adds its file, its line here and its test."""
+"""Every kind of fault, by the word that scenarios use for it. A new one adds its file, its line here and its test; one that
+lies outside of the API server also its place in bench/outside."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from space_smoke.faults import scale, set_env
+from space_smoke.faults import (
+    cordon,
+    delete_pod,
+    helm_values,
+    network_drop,
+    network_loss,
+    pause_node,
+    postgres_restart,
+    postgres_setting,
+    redis_config,
+    redis_flush_scripts,
+    redis_pause,
+    scale,
+    set_env,
+    stop_node,
+)
 from space_smoke.model import kinds
 
-KINDS: Mapping[str, kinds.FaultKind] = {kind.name: kind for kind in (set_env.KIND, scale.KIND)}
+_ALL = (
+    set_env,
+    scale,
+    redis_config,
+    redis_pause,
+    redis_flush_scripts,
+    postgres_restart,
+    postgres_setting,
+    cordon,
+    pause_node,
+    stop_node,
+    network_drop,
+    network_loss,
+    delete_pod,
+    helm_values,
+)
+KINDS: Mapping[str, kinds.FaultKind] = {one.KIND.name: one.KIND for one in _ALL}
 
 # Target words of scenarios: what they name in the API.
-TARGETS: Mapping[str, tuple[str, str]] = {"deployment": ("apps/v1", "Deployment")}
+TARGETS: Mapping[str, tuple[str, str]] = {
+    "deployment": ("apps/v1", "Deployment"),
+    "statefulset": ("apps/v1", "StatefulSet"),
+    "node": ("v1", "Node"),
+}
 
 DOMAINS: tuple[str, ...] = tuple(sorted({kind.domain for kind in KINDS.values()}))

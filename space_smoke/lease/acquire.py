@@ -20,9 +20,14 @@ CLUSTER = objects.Ref("v1", "Namespace", "", "kube-system")
 
 
 def acquire(
-    domain: str, identity: Mapping[str, Any], table: Mapping[str, kinds.FaultKind], targets: Iterable[tuple[str, str]]
+    domain: str,
+    identity: Mapping[str, Any],
+    table: Mapping[str, kinds.FaultKind],
+    targets: Iterable[tuple[str, str]],
+    spare: str = "",
 ) -> view.Steps[holding.Held]:
-    """`identity` is what the run says of itself (run, host, boot, pid, ...); `targets` the API kinds to sweep for stamps.
+    """`identity` is what the run says of itself (run, host, boot, pid, ...); `targets` the API kinds to sweep for stamps;
+    `spare` the key of a record that may be unreadable, since it is about to be abandoned.
 
     Raises Refused (held by someone not provably dead; nothing was written) or ApiError.
     """
@@ -39,7 +44,7 @@ def acquire(
         how = "it was free"
         if isinstance(reply, effect.Done):
             seen = view.parse(reply.thing)
-            refuse_unreadable(seen.domain, seen.unreadable)
+            refuse_unreadable(seen.domain, seen.unreadable, spare=spare)
             if seen.holder == mine:  # an earlier attempt landed after all
                 answer = reply
             else:
@@ -141,14 +146,15 @@ def swept(targets: Iterable[tuple[str, str]]) -> view.Steps[list[objects.Object]
     return found
 
 
-def refuse_unreadable(domain: str, unreadable: tuple[record.Unreadable, ...], where: str = "") -> None:
+def refuse_unreadable(domain: str, unreadable: tuple[record.Unreadable, ...], where: str = "", spare: str = "") -> None:
     """A record that this version cannot read is never cleared and never worked around. `where` it stands, if that is
-    not the Lease."""
+    not the Lease; `spare` is the key of the one that a person gave up by name."""
+    unreadable = tuple(item for item in unreadable if item.key != spare)
     if unreadable:
         what = "; ".join(f"{item.key}: {item.reason}" for item in unreadable)
         raise errors.Refused(
             f"{where or f'Lease {view.NAMESPACE}/{domain}'} carries what this version cannot read, and it was left untouched: {what}",
-            next_step="use the version that wrote it, or read docs/fault-lease.md on records that cannot be read",
+            next_step="use the version that wrote it, or give the record up by name: space_smoke repair --abandon ID",
         )
 
 

@@ -17,6 +17,7 @@ from space_smoke.lease import view
 from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 6
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class Held:
     unreadable: tuple[record.Unreadable, ...] = ()
     next_order: int = 0
     doomed: bool = False  # somebody deleted the Lease: it goes with its last record
+    spare: str = ""  # the key of an unreadable record that is being abandoned: the others still end everything
     in_doubt: bool = False  # a target write of ours has an unknown end: raise the fence before relying on a read
     duration_s: float = float(view.DURATION_S)
 
@@ -61,9 +63,16 @@ def adopt(held: Held, thing: objects.Object, *, cleared: str = "") -> None:
     held.next_order = max(held.next_order, *(item.order + 1 for item in seen.records), 0)
 
 
-def renew(held: Held, purpose: str, *put: record.Record, clear: str = "", fence: int = 0) -> view.Steps[None]:
-    """One guarded renewal, which also writes the records `put`, removes the record of fault id `clear`, and raises the
-    fence to `fence`.
+def renew(
+    held: Held,
+    purpose: str,
+    *put: record.Record,
+    clear: str = "",
+    fence: int = 0,
+    notes: Mapping[str, str] = NOTHING,
+) -> view.Steps[None]:
+    """One guarded renewal, which also writes the records `put`, removes the record of fault id `clear`, raises the fence to
+    `fence`, and writes the annotations `notes`.
 
     Raises LeaseLost (a successor has it, or it was deleted), ApiError (it cannot be told), UsageError (too large).
     """
@@ -72,7 +81,7 @@ def renew(held: Held, purpose: str, *put: record.Record, clear: str = "", fence:
         now: effect.Instant = yield effect.Boottime()
         left_s = tenure_left(held, now.seconds)
         nonce: effect.Text = yield effect.Fresh()
-        changes = _changes(held, now, nonce.value, put, clear, fence)
+        changes = _changes(held, now, nonce.value, put, clear, fence, notes)
         reply = yield effect.Patch(held.ref, changes, purpose, min(view.REQUEST_S, left_s))
         if isinstance(reply, effect.Done):
             held.renewed_at = now.seconds
@@ -127,14 +136,20 @@ def lost(held: Held, why: str) -> errors.LeaseLost:
 
 
 def _changes(
-    held: Held, now: effect.Instant, nonce: str, put: tuple[record.Record, ...], clear: str, fence: int
+    held: Held,
+    now: effect.Instant,
+    nonce: str,
+    put: tuple[record.Record, ...],
+    clear: str,
+    fence: int,
+    more: Mapping[str, str],
 ) -> objects.Patch:
     info = {**held.info, "boottime": round(now.seconds, 6), "nonce": nonce}
     notes: dict[str, str | None] = {
         view.HOLDER: json.dumps(info, sort_keys=True),
         view.FENCE: str(max(held.fence, fence)),
     }
-    notes |= missing(held) | {item.key: record.encode(item) for item in put}
+    notes |= missing(held) | {item.key: record.encode(item) for item in put} | dict(more)
     if clear:
         notes[record.PREFIX + clear] = None
     after = {key: value for key, value in (held.notes | notes).items() if value is not None}

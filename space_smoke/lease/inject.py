@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.lease import acquire, targets, view
+from space_smoke.lease import acquire, outside, targets, view
 from space_smoke.lease import held as holding
 from space_smoke.model import effect, kinds, objects, record
 
@@ -43,7 +43,7 @@ def inject(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
     thing = yield from targets.stamped(held, item.target)
     item = item.at("injecting")
     yield from holding.renew(held, "renew", item)
-    yield from _change(held, wanted.kind, item, thing)
+    yield from (outside.change if wanted.kind.outside else _change)(held, wanted.kind, item, thing)
     yield from _settle(wanted.kind, item)
     item = item.at("up")
     yield from holding.renew(held, "mark-up", item)
@@ -69,8 +69,10 @@ def _planned(held: holding.Held, wanted: Wanted) -> view.Steps[record.Record]:
     reply = yield from acquire.asked(effect.Get(wanted.target))
     if not isinstance(reply, effect.Done):
         raise errors.ApiError(f"fault {wanted.name}: {wanted.target} could not be read: {reply.message}", status=0)
-    field = wanted.kind.address(wanted.arguments, reply.thing)
-    standing = wanted.kind.read(reply.thing, field)
+    field, thing = yield from outside.sensed(
+        wanted.kind, wanted.kind.address(wanted.arguments, reply.thing), reply.thing, wanted.name
+    )
+    standing = wanted.kind.read(thing, field)
     value = wanted.kind.wanted(wanted.arguments, field)
     if standing == value:
         raise kinds.Unfit(
@@ -135,7 +137,7 @@ def _change(held: holding.Held, kind: kinds.FaultKind, item: record.Record, thin
 
 
 def _settle(kind: kinds.FaultKind, item: record.Record) -> view.Steps[None]:
-    reply = yield effect.Settle(item.target, item.kind, item.fault, SETTLE_S)
+    reply = yield effect.Settle(item.target, item.kind, item.field, item.fault, SETTLE_S)
     if isinstance(reply, effect.Late):
         raise errors.WaitFailed(
             f"fault {item.name} had not taken effect on {item.target} after {SETTLE_S:.0f} s: {reply.last}",

@@ -159,19 +159,22 @@ class Standing:
     reason: str
 
 
-def look(domains: Iterable[str], setting: Setting) -> view.Steps[list[Standing]]:
+def look(domains: Iterable[str], setting: Setting, *, sweep: bool = False) -> view.Steps[list[Standing]]:
     """Read-only: every Lease of ours by a single list call, its records, and what is known of its holder.
 
     A domain whose Lease is missing is swept for by label, so that a deleted Lease hides no fault: what is found is shown
-    as a released Lease with those records.
+    as a released Lease with those records. With `sweep` the targets are looked through also where the Lease is there, and
+    copies of records that somebody removed from it are shown with the others: one list call for each kind of target more.
     """
     reply = yield from acquire.asked(effect.ListKind(view.API_VERSION, "Lease", view.NAMESPACE, f"{view.LABEL}=true"))
     if not isinstance(reply, effect.Found):
         raise errors.ApiError(f"the Leases could not be listed: {reply.message}", status=0)
     views = [view.parse(thing) for thing in reply.things]
     missing = [domain for domain in domains if domain not in {seen.domain for seen in views}]
-    if missing:
-        views += yield from _orphaned(missing, setting)
+    if missing or (sweep and views):
+        found = yield from acquire.swept(setting.targets)
+        views = [_with_copies(seen, found, setting) for seen in views] if sweep else views
+        views += _orphaned(missing, found, setting)
     standings = []
     for seen in sorted(views, key=lambda v: v.domain):
         if not seen.holder:
@@ -182,17 +185,38 @@ def look(domains: Iterable[str], setting: Setting) -> view.Steps[list[Standing]]
     return standings
 
 
-def _orphaned(missing: list[str], setting: Setting) -> view.Steps[list[view.View]]:
-    found = yield from acquire.swept(setting.targets)
+def _with_copies(seen: view.View, found: Iterable[objects.Object], setting: Setting) -> view.View:
+    """The Lease as if it still had every record of which one of its targets has the copy."""
+    notes = objects.annotations_of(seen.thing)
+    copies = _copies(seen.domain, found, setting)
+    if copies.keys() <= notes.keys():
+        return seen
+    return view.parse({**seen.thing, "metadata": {**seen.thing["metadata"], "annotations": {**copies, **notes}}})
+
+
+def _orphaned(missing: list[str], found: Iterable[objects.Object], setting: Setting) -> list[view.View]:
     views = []
     for domain in missing:
-        notes = {
-            key: text
-            for thing in found
-            for key, text in objects.annotations_of(thing).items()
-            if key.startswith(record.PREFIX) and view.fence_on(thing, domain) is not None
-        }
+        notes = _copies(domain, found, setting)
         if notes:
             body = {"apiVersion": view.API_VERSION, "kind": "Lease", "metadata": {"name": domain, "annotations": notes}}
             views.append(view.parse(body))
     return views
+
+
+def _copies(domain: str, found: Iterable[objects.Object], setting: Setting) -> dict[str, str]:
+    """The records on targets that bear this domain's fence, as adopted by an acquisition: those of its own kinds, of kinds
+    that are not known, and those that cannot be read."""
+    notes: dict[str, str] = {}
+    for thing in found:
+        if view.fence_on(thing, domain) is None:
+            continue
+        items, unreadable = record.read_all(objects.annotations_of(thing))
+        own = [
+            item.key
+            for item in items
+            if item.target.where() == objects.ref_of(thing).where()
+            and (item.kind not in setting.kinds or setting.kinds[item.kind].domain == domain)
+        ]
+        notes |= {key: objects.annotations_of(thing)[key] for key in (*own, *(item.key for item in unreadable))}
+    return notes

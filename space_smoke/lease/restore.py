@@ -13,7 +13,7 @@ from typing import Any
 
 from space_smoke import errors
 from space_smoke.lease import held as holding
-from space_smoke.lease import targets, view
+from space_smoke.lease import outside, targets, view
 from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 6
@@ -62,7 +62,7 @@ def restore(held: holding.Held, fault_id: str, told: str, **more: Any) -> view.S
             "target": str(item.target),
             "domain": held.domain,
             "value": kind.describe(item.fault),
-            "standing": "target gone" if gone else kind.describe(item.standing),
+            "standing": "target gone" if gone else kind.describe(item.standing) if kind.reversible else kind.waits_for,
             "seconds": round(ended.seconds - started.seconds, 3),
             **more,
         },
@@ -93,24 +93,32 @@ def _write_back(held: holding.Held, kind: kinds.FaultKind, item: record.Record) 
         thing = yield from targets.stamp(held, item.target)
         if thing is None:
             return True
+        thing = yield from outside.claimed(held, kind, item.field, thing)
         now = kind.read(thing, item.field)
         marked = item.key in objects.annotations_of(thing)
         replaced = objects.ref_of(thing).uid != item.target.uid
         other = now not in (item.fault, item.standing)
-        if other and not replaced:
+        if other and not replaced and kind.reversible:
             raise Drifted(
                 f"{item.target} holds {kind.describe(now)}, neither the fault's {kind.describe(item.fault)} nor the "
                 f"standing {kind.describe(item.standing)}: somebody else changed it, so it was not overwritten"
             )
+        if kind.outside and kind.reversible and now == item.fault:
+            yield from holding.renew(held, "restoring", item)
+            reply = yield from outside.alter(held, kind, item, now, item.standing, "restore")
+            if not isinstance(reply, effect.Done):
+                last = reply.message
+                yield from targets.certain(held)
+                continue
         operations = list(kind.write(thing, item.field, item.standing)) if now == item.fault else []
         if marked:
             operations.append(objects.drop("metadata", "annotations", item.key))
         if not operations:
-            return other
+            return other and replaced
         yield from holding.renew(held, "restoring", item)
         reply = yield from targets.write(held, thing, operations, "restore")
         if isinstance(reply, effect.Done):
-            return other
+            return other and replaced
         last = reply.message
         yield from targets.certain(held)
     raise errors.ApiError(f"{item.target} could not be restored in {_ATTEMPTS} tries: {last}", status=0)
@@ -118,11 +126,11 @@ def _write_back(held: holding.Held, kind: kinds.FaultKind, item: record.Record) 
 
 def _settled(kind: kinds.FaultKind, item: record.Record) -> view.Steps[None]:
     ref = objects.Ref(*item.target.where())
-    reply = yield effect.Settle(ref, item.kind, item.standing, SETTLE_S)
+    reply = yield effect.Settle(ref, item.kind, item.field, item.standing, SETTLE_S)
     if isinstance(reply, effect.Late):
         raise errors.WaitFailed(f"{item.target} did not come back in {SETTLE_S:.0f} s: {reply.last}", last=reply.last)
     back = kind.read(reply.thing, item.field)
-    if back != item.standing:
+    if back != item.standing and kind.reversible:
         raise Drifted(f"{item.target} settled at {kind.describe(back)}, not at {kind.describe(item.standing)}")
 
 

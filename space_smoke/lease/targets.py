@@ -131,7 +131,7 @@ def _adopt_records(held: holding.Held, thing: objects.Object) -> view.Steps[None
     """Of this domain or of a kind that is not known, which must not be passed over; and about this very object: a copy
     of the target has a copy of the record."""
     found, unreadable = record.read_all(objects.annotations_of(thing))
-    acquire.refuse_unreadable(held.domain, unreadable, str(objects.ref_of(thing)))
+    acquire.refuse_unreadable(held.domain, unreadable, str(objects.ref_of(thing)), held.spare)
     for item in found:
         kind = held.kinds.get(item.kind)
         ours = kind is None or kind.domain == held.domain

@@ -53,6 +53,46 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class Sense:
+    """Reads what a fault's kind changes outside of the API server (a setting in Redis, a rule in a node) and completes the
+    field's address (which pod, which addresses). Changes nothing. Reply: Done({"field": ..., "value": ...}) | No(422 the
+    target cannot carry it) | Lost."""
+
+    kind: str
+    ref: objects.Ref
+    field: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """In one step there, outside of the API server: raises the domain's fence to `fence` unless it is higher, and reads the
+    value. Reply: Done({"value": ...}) | No(409 a higher fence, whose number is in `message`) | Lost."""
+
+    kind: str
+    ref: objects.Ref
+    field: Mapping[str, Any]
+    domain: str
+    fence: int
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """In one step there: sets the value to `after` if the domain's fence is exactly `fence` and the value is `before`.
+    Reply: Done({"value": ...}) | No(409 another fence, 412 another value) | Lost."""
+
+    kind: str
+    ref: objects.Ref
+    field: Mapping[str, Any]
+    domain: str
+    fence: int
+    before: objects.Json
+    after: objects.Json
+    purpose: str
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Boottime:
     """Seconds of CLOCK_BOOTTIME on this machine: it counts suspend and is never set. Reply: Instant."""
 
@@ -79,11 +119,12 @@ class Examine:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Waits until a target is what its spec says: rolled out, old pods gone, endpoints drained, and the kind's own
-    probe holds. Reply: Done | Late(what was last seen)."""
+    """Waits until a target is what its spec says (rolled out, old pods gone, endpoints drained) and the kind's own probe
+    finds `expect` in effect. Reply: Done(the target, with what is outside of it under kinds.OUTSIDE) | Late(last seen)."""
 
     ref: objects.Ref
     kind: str
+    field: Mapping[str, Any]
     expect: objects.Json
     timeout_s: float
 
@@ -96,7 +137,9 @@ class Tell:
     data: Mapping[str, Any]
 
 
-Effect = Get | ListKind | Create | Patch | Boottime | FirstSeen | Fresh | Examine | Settle | Tell
+Effect = (
+    Get | ListKind | Create | Patch | Sense | Claim | Alter | Boottime | FirstSeen | Fresh | Examine | Settle | Tell
+)
 
 
 @dataclass(frozen=True, slots=True)

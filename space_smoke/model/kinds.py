@@ -15,6 +15,8 @@ from typing import Any
 from space_smoke.model import history, objects, scenario, verdict
 
 Schema = Mapping[str, Any]
+# Beside a target's own fields: the value that a fault's kind has outside of the API server, where the protocol puts it.
+OUTSIDE = "space-smoke.dev/outside"
 
 
 class Unfit(Exception):
@@ -23,13 +25,19 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """A fault that is one field of one Kubernetes object. All functions are pure.
+    """A fault that is one field of one Kubernetes object, or one value outside of the API server that belongs to one. All
+    functions are pure.
 
     `domain` names the Lease under which it may be up. `targets` are the target words it takes. `address` turns arguments
     into the field's address inside the target as read (list entries by merge key, never by index), or raises Unfit.
     `read` gives the field's value now, `wanted` the fault value; both in an encoding in which absent, null and a value
     are three different things. `write` gives the operations that set the field to a value, guarded by tests of the field
     as it was read.
+
+    `outside`: the value lies elsewhere (in Redis, in Postgres, in a node), is read and changed by a place of bench/outside,
+    and arrives in `read` under OUTSIDE; the target carries the record and the fence. Not `reversible`: putting back
+    means to wait (`waits_for` says for what), nothing is written. `takes_s`: how long one change may be under way, where a
+    program must be started for it; 0 for the bound that all requests have.
     """
 
     name: str
@@ -42,6 +50,20 @@ class FaultKind:
     wanted: Callable[[scenario.Arguments, Mapping[str, Any]], objects.Json]
     write: Callable[[objects.Object, Mapping[str, Any], objects.Json], list[objects.Operation]]
     describe: Callable[[objects.Json], str]
+    outside: bool = False
+    reversible: bool = True
+    waits_for: str = ""
+    takes_s: float = 0.0
+
+
+def read_outside(target: objects.Object, _field: Mapping[str, Any]) -> objects.Json:
+    """The value of a kind that lies outside of the API server."""
+    return target.get(OUTSIDE)
+
+
+def write_nothing(_target: objects.Object, _field: Mapping[str, Any], _value: objects.Json) -> list[objects.Operation]:
+    """The target itself has no field to change: its place outside does it."""
+    return []
 
 
 @dataclass(frozen=True, slots=True)

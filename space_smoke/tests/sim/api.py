@@ -38,15 +38,16 @@ class Commit:
 
 
 class Api:
-    """`committed` hears of every change, after it was made."""
+    """`committed` hears of every change, after it was made; `claimed` of every claim that a place outside granted."""
 
-    __slots__ = ("committed", "made", "things", "version")
+    __slots__ = ("claimed", "committed", "made", "things", "version")
 
     def __init__(self) -> None:
         self.things: dict[Key, Thing] = {}
         self.version = 100
         self.made = 0
         self.committed: Callable[[Commit], None] = lambda _commit: None
+        self.claimed: Callable[[str, Key], None] = lambda _sender, _key: None
 
     def fork(self) -> Api:
         copy = Api()
@@ -97,6 +98,47 @@ class Api:
         except patching.Failed as error:
             return effect.No(422, f"the server rejected our request due to an error in our request: {error}")
         return self._update(key, before, _stored(after), operations, sender, purpose)
+
+    def place(self, key: Key, value: Any) -> None:
+        """A place outside of the API server: a value, which is also what its configuration says, and no fence yet (0).
+        Its generation counts the changes of the value."""
+        meta = {"name": key[3], "namespace": key[2], "uid": "", "generation": 1, "resourceVersion": "0"}
+        self.things[key] = {
+            "apiVersion": key[0],
+            "kind": key[1],
+            "metadata": meta,
+            "fence": 0,
+            "value": value,
+            "configured": value,
+        }
+
+    def claim(self, key: Key, field: Mapping[str, Any], fence: int, sender: str) -> effect.Done | effect.No:
+        before = self.things[key]
+        if before["fence"] > fence:
+            return effect.No(409, str(before["fence"]))
+        if before["fence"] < fence:
+            self._commit(sender, "claim", key, before, {**before, "fence": fence}, ())
+        self.claimed(sender, key)
+        return effect.Done({"value": value_of(before, field)})
+
+    def alter(
+        self, key: Key, field: Mapping[str, Any], fence: int, value: Any, after: Any, sender: str, purpose: str
+    ) -> effect.Done | effect.No:
+        before = self.things[key]
+        if before["fence"] != fence:
+            return effect.No(409, str(before["fence"]))
+        if value_of(before, field) != value:
+            return effect.No(412, "the value is another")
+        self._commit(sender, purpose, key, before, _changed(before, value=after), ())
+        return effect.Done({"value": after})
+
+    def restart(self, key: Key, volatile: bool) -> None:
+        """The store behind a place restarts: its fence is gone, and so is a volatile value. What cannot be taken back
+        has happened by that (a server that was to be restarted was)."""
+        before = self.things[key]
+        value = before["configured"] if volatile else before["value"]
+        self.version += 1
+        self.things[key] = _changed(before, fence=0, value=value)
 
     def delete(self, key: Key, uid: str = "", version: str = "", sender: str = "") -> effect.Done | effect.No:
         """`uid` and `version` are preconditions. With finalizers the object only gets its deletionTimestamp."""
@@ -151,6 +193,16 @@ class Api:
         return after
 
 
+def _changed(place: Thing, **changes: Any) -> Thing:
+    meta = {**place["metadata"], "generation": place["metadata"]["generation"] + 1}
+    return {**place, "metadata": meta, **changes}
+
+
+def value_of(place: Thing, field: Mapping[str, Any]) -> Any:
+    """What cannot be taken back is a count of how often it was done; a record says what the count was before."""
+    return {"done": place["metadata"]["generation"] != field["seen"]} if "seen" in field else place["value"]
+
+
 def _missing(key: Key) -> effect.No:
     return effect.No(404, f"{key[1].lower()}s {key[3]!r} not found")
 
@@ -179,7 +231,8 @@ def _invalid(thing: Thing) -> str:
     notes = thing["metadata"].get("annotations") or {}
     if not all(isinstance(value, str) for value in notes.values()):
         return "metadata.annotations: values must be strings"
-    if sum(len(key) + len(value.encode()) for key, value in notes.items()) > ANNOTATION_BYTES:
+    signs = sum(len(key) + len(value) for key, value in notes.items())  # a sign is four bytes at the most
+    if signs * 4 > ANNOTATION_BYTES and objects.size_of(notes) > ANNOTATION_BYTES:
         return f"metadata.annotations: Too long: must have at most {ANNOTATION_BYTES} bytes"
     if thing["kind"] == "Lease":
         return _invalid_lease(thing.get("spec") or {})

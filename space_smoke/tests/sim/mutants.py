@@ -16,13 +16,18 @@ from typing import Any
 
 import pytest
 
-from space_smoke.lease import acquire, held, inject, protocol, restore, targets, view
+from space_smoke.faults import scale, set_env
+from space_smoke.lease import acquire, held, inject, outside, protocol, restore, targets, view
 from space_smoke.model import life, record
+from space_smoke.tests.sim import api
 from space_smoke.tests.sim import test_exhaustive as exhaustive
 from space_smoke.tests.unit import (
+    test_fault_scale,
+    test_fault_set_env,
     test_lease_acquire,
     test_lease_held,
     test_lease_inject,
+    test_lease_outside,
     test_lease_protocol,
     test_lease_restore,
     test_lease_targets,
@@ -61,7 +66,8 @@ def apply(patch: pytest.MonkeyPatch, mutant: Mutant) -> None:
         code = compile(source, f"<{mutant.name}>", "exec", future.annotations.compiler_flag, dont_inherit=True)
         made: dict[str, Any] = {}
         exec(code, module.__dict__, made)
-        patch.setattr(module, function.__name__, made[function.__name__])
+        owner = getattr(module, function.__qualname__.partition(".")[0]) if "." in function.__qualname__ else module
+        patch.setattr(owner, function.__name__, made[function.__name__])
 
 
 def _unheard(*_args: object) -> None:
@@ -75,6 +81,9 @@ def one(name: str, function: Callable[..., Any], old: str, new: str, caught_by: 
 KILLED = exhaustive.test_a_run_killed_anywhere_is_put_right_by_the_next
 TROUBLED = exhaustive.test_a_run_whose_requests_or_answers_are_lost_or_late_ends_clean
 STOPPED = exhaustive.test_a_stopped_run_with_a_slow_clock_harms_no_successor
+KILLED_OUTSIDE = exhaustive.test_a_run_with_faults_outside_killed_anywhere_is_put_right_by_the_next
+TROUBLED_OUTSIDE = exhaustive.test_a_run_with_faults_outside_whose_requests_are_lost_or_late_ends_clean
+STOPPED_OUTSIDE = exhaustive.test_a_stopped_run_with_faults_outside_harms_no_successor
 
 MUTANTS: tuple[Mutant, ...] = (
     # -- records
@@ -111,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
     one(
         "standing read after the record was written",
         inject._planned,
-        "standing = wanted.kind.read(reply.thing, field)",
+        "standing = wanted.kind.read(thing, field)",
         "standing = wanted.kind.wanted(wanted.arguments, field) and {}",
         test_lease_inject.test_record_and_copy_are_the_same_and_hold_what_stood,
     ),
@@ -182,7 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "drift is overwritten",
         (
-            Edit(restore._write_back, "if other and not replaced:", "if False:"),
+            Edit(restore._write_back, "if other and not replaced and kind.reversible:", "if False:"),
             Edit(restore._write_back, "if now == item.fault else []", "if now != item.standing else []"),
         ),
         test_lease_restore.test_a_drifted_field_is_reported_and_not_overwritten,
@@ -213,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "an unanswered restore counts as done, and nobody looks",
         (
             Edit(restore._write_back, "if isinstance(reply, effect.Done):", "if not isinstance(reply, effect.No):"),
-            Edit(restore._settled, "if back != item.standing:", "if False:"),
+            Edit(restore._settled, "if back != item.standing and kind.reversible:", "if False:"),
         ),
         TROUBLED,
         ("fresh", _unheard),
@@ -454,5 +463,230 @@ MUTANTS: tuple[Mutant, ...] = (
         'if judged.life == "expired":',
         "if True:",
         test_lease_acquire.test_a_live_holder_is_refused_with_zero_writes,
+    ),
+    # -- one for each invariant that the sabotages above leave alone
+    one(
+        "absent and null are read as one",
+        scale.read,
+        'if "replicas" in spec else',
+        'if spec.get("replicas") is not None else',
+        test_fault_scale.test_absent_null_and_a_number_are_read_as_three_different_things,
+    ),
+    one(
+        "list entries are found by their place",
+        set_env._container,
+        'objects.index_of(containers, field["container"])',
+        "0",
+        test_fault_set_env.test_the_container_is_found_by_name_wherever_it_stands,
+    ),
+    one(
+        "what already stands counts as drift",
+        restore._write_back,
+        "other = now not in (item.fault, item.standing)",
+        "other = now != item.fault",
+        KILLED,
+        "fresh",
+        _unheard,
+    ),
+    one(
+        "the holder is named after its host",
+        acquire.acquire,
+        "mine = f\"{identity.get('host', 'unknown')}-{holder.value}\"",
+        "mine = str(identity.get('host', 'unknown'))",
+        STOPPED,
+        "used",
+        0,
+        _unheard,
+    ),
+    one(
+        "a record of another cluster is applied",
+        restore._kind,
+        "if item.cluster and item.cluster != held.cluster:",
+        "if False:",
+        test_lease_restore.test_a_record_of_another_cluster_is_not_applied,
+    ),
+    one(
+        "requests may outlast the tenure",
+        held.renew,
+        "min(view.REQUEST_S, left_s)",
+        "view.REQUEST_S",
+        test_lease_held.test_the_last_requests_are_shorter_than_what_is_left_of_the_tenure,
+    ),
+    one(
+        "a released Lease is not repaired",
+        protocol._taken,
+        "(yield from _repair(held, earlier))",
+        "((yield from _repair(held, earlier)) if earlier is None or earlier.holder else [])",
+        test_lease_restore.test_a_restore_that_does_not_settle_stays_recorded_and_a_later_take_clears_it,
+    ),
+    one(
+        "a record that is left is not marked at the release",
+        protocol._release,
+        '"true" if held.records else None',
+        "None",
+        test_lease_protocol.test_a_record_that_is_left_makes_take_fail_with_exit_3_and_the_lease_is_free_for_the_next,
+    ),
+    one(
+        "attempts are not counted",
+        restore.restore,
+        'item.at("restoring", tried=True)',
+        'item.at("restoring")',
+        test_lease_restore.test_attempts_are_counted_across_acquisitions,
+    ),
+    # -- outside of the API server
+    one(
+        "outside: the value is read without a claim",
+        outside.claimed,
+        """effect.Claim(
+            kind.name, objects.ref_of(thing), field, held.domain, held.fence, min(view.REQUEST_S, left_s)
+        )""",
+        "effect.Sense(kind.name, objects.ref_of(thing), field)",
+        KILLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: a repair looks without a claim",
+        restore._write_back,
+        "thing = yield from outside.claimed(held, kind, item.field, thing)",
+        "_, thing = yield from outside.sensed(kind, item.field, thing, item.name)",
+        KILLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: claimed only after the change",
+        outside.change,
+        "        thing = yield from claimed(held, kind, item.field, thing)\n",
+        "        _, thing = yield from sensed(kind, item.field, thing, item.name)\n"
+        "        if item.key in objects.annotations_of(thing) and kind.read(thing, item.field) == item.fault:\n"
+        "            thing = yield from claimed(held, kind, item.field, thing)\n",
+        test_lease_outside.test_it_is_recorded_then_claimed_then_noted_on_the_target_and_only_then_changed,
+    ),
+    one(
+        "outside: a place that compares no fence",
+        api.Api.alter,
+        'if before["fence"] != fence:',
+        "if False:",
+        STOPPED_OUTSIDE,
+        0,
+        _unheard,
+    ),
+    one(
+        "outside: a place without a fence takes every change",
+        api.Api.alter,
+        'if before["fence"] != fence:',
+        'if before["fence"] > fence:',
+        test_lease_outside.test_a_place_without_a_fence_refuses_every_change,
+    ),
+    Mutant(
+        "outside: a place whose fence can sink",
+        (
+            Edit(api.Api.claim, 'if before["fence"] > fence:', "if False:"),
+            Edit(api.Api.claim, 'if before["fence"] < fence:', 'if before["fence"] != fence:'),
+        ),
+        STOPPED_OUTSIDE,
+        (0, _unheard),
+    ),
+    Mutant(
+        "a step that a signal ended is not in doubt",
+        (
+            Edit(targets.write, "doubt_before, held.in_doubt = held.in_doubt, True", "doubt_before = held.in_doubt"),
+            Edit(outside.alter, "doubt_before, held.in_doubt = held.in_doubt, True", "doubt_before = held.in_doubt"),
+        ),
+        test_lease_outside.test_a_change_in_whose_step_a_signal_came_is_in_doubt,
+        ("act",),
+    ),
+    one(
+        "outside: a refused claim is only asked again",
+        outside.claimed,
+        "if isinstance(reply, effect.No) and reply.status == 409:",
+        "if False:",
+        test_lease_outside.test_a_place_that_counts_higher_than_our_lease_is_passed_by_raising_our_own_fence,
+    ),
+    one(
+        "outside: a refused claim counts as granted",
+        outside.claimed,
+        "        if isinstance(reply, effect.No) and reply.status == 409:\n",
+        "        if isinstance(reply, effect.No) and reply.status == 409:\n"
+        "            seen = yield effect.Sense(kind.name, objects.ref_of(thing), field)\n"
+        '            return {**thing, kinds.OUTSIDE: seen.thing["value"]}\n'
+        "        if False:\n",
+        test_lease_outside.test_a_place_that_counts_higher_than_our_lease_is_passed_by_raising_our_own_fence,
+    ),
+    one(
+        "outside: a claim in doubt is forgotten",
+        outside.claimed,
+        "held.in_doubt = doubt_before or isinstance(reply, effect.Lost)",
+        "held.in_doubt = doubt_before",
+        test_lease_outside.test_a_late_claim_of_a_dead_holder_does_not_bring_its_number_back_to_a_place_that_lost_its_fence,
+    ),
+    one(
+        "outside: a change in doubt counts as not done",
+        outside.alter,
+        "held.in_doubt = doubt_before or isinstance(reply, effect.Lost)",
+        "held.in_doubt = doubt_before",
+        TROUBLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: changed before the copy is on the target",
+        outside.change,
+        "        if not noted:\n            copy =",
+        "        if not noted:\n"
+        '            reply = yield from alter(held, kind, item, value, item.fault, "act")\n'
+        "            value = item.fault\n            copy =",
+        KILLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: no copy of the record on the target",
+        outside.change,
+        "if not noted:\n            copy",
+        "if False:\n            copy",
+        KILLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: another value is overwritten",
+        outside.change,
+        "if value != item.standing:",
+        "if False:",
+        test_lease_outside.test_a_value_that_changed_before_the_claim_is_not_overwritten_and_nothing_is_left,
+    ),
+    one(
+        "outside: no renewal between stamp and change",
+        outside.change,
+        '        thing = yield from targets.stamped(held, item.target)\n        yield from holding.renew(held, "renew")\n',
+        "        thing = yield from targets.stamped(held, item.target)\n",
+        test_lease_outside.test_a_change_by_a_runner_with_the_same_fence_number_under_a_lease_made_anew_does_not_land,
+        "inject",
+    ),
+    one(
+        "outside: what cannot be taken back is written back",
+        restore._write_back,
+        "if kind.outside and kind.reversible and now == item.fault:",
+        "if kind.outside and now == item.fault:",
+        test_lease_outside.test_what_cannot_be_taken_back_is_waited_for_and_never_written,
+    ),
+    one(
+        "outside: what cannot be taken back is not waited for",
+        restore.restore,
+        "if not gone:",
+        "if not gone and kind.reversible:",
+        KILLED_OUTSIDE,
+        _unheard,
+    ),
+    one(
+        "outside: cleared before it is verified",
+        restore.restore,
+        "if not gone:",
+        "if not gone and not kind.outside:",
+        test_lease_outside.test_it_is_claimed_put_back_and_verified_before_its_record_goes,
+    ),
+    one(
+        "outside: a target made anew took its value with it",
+        restore._write_back,
+        "if kind.outside and kind.reversible and now == item.fault:",
+        "if kind.outside and kind.reversible and now == item.fault and not replaced:",
+        test_lease_outside.test_a_value_outlives_a_target_that_is_made_anew_and_is_put_back,
     ),
 )

@@ -12,6 +12,7 @@ from typing import Any
 
 from space_smoke.faults import kinds
 from space_smoke.lease import view
+from space_smoke.model import kinds as model_kinds
 from space_smoke.model import objects, record
 from space_smoke.tests.sim import api
 
@@ -31,13 +32,15 @@ class Tenure:
 class Oracle:
     """`now` and `alive` are the world's: a runner's clock (the true one for ""), and whether a runner's process is left (a stopped one is)."""
 
-    __slots__ = ("alive", "now", "settled", "stampers", "tampered", "tenures", "things", "written")
+    __slots__ = ("alive", "claims", "landed", "now", "settled", "stampers", "tampered", "tenures", "things", "written")
 
     def __init__(
         self, things: dict[api.Key, api.Thing], now: Callable[[str], float], alive: Callable[[str], bool]
     ) -> None:
         self.things, self.now, self.alive = things, now, alive
         self.stampers: dict[api.Key, tuple[str, str]] = {}  # target -> its uid, the runner that stamped it last
+        self.claims: set[tuple[str, api.Key]] = set()  # runner, place
+        self.landed: set[str] = set()  # records whose copy came to a target: nothing of the others was ever there
         self.settled: dict[tuple[str, api.Key], int] = {}  # runner, target -> generation that it waited for
         self.written: dict[api.Key, int] = {}  # target -> generation that our last change made
         self.tenures: dict[api.Key, Tenure] = {}
@@ -48,7 +51,8 @@ class Oracle:
     ) -> Oracle:
         copy = Oracle(things, now, alive)
         copy.stampers, copy.settled, copy.written = dict(self.stampers), dict(self.settled), dict(self.written)
-        copy.tenures, copy.tampered = dict(self.tenures), set(self.tampered)
+        copy.tenures, copy.tampered, copy.claims = dict(self.tenures), set(self.tampered), set(self.claims)
+        copy.landed = set(self.landed)
         return copy
 
     def judge(self, commit: api.Commit) -> None:
@@ -58,8 +62,15 @@ class Oracle:
                 self.tenures.pop(commit.key, None)
         elif commit.key[1] == "Lease":
             self._lease(commit)
-        else:
+        elif commit.key[0] == "outside":
+            self._outside(commit)
+        elif commit.key[1] != "Event":
             self._target(commit)
+
+    def claimed(self, sender: str, place: api.Key) -> None:
+        """A place outside granted a claim, also one that raised nothing."""
+        self.stampers[place] = ("", sender)
+        self.claims.add((sender, place))
 
     def verified(self, sender: str, thing: objects.Object) -> None:
         """A runner waited for a target and was told that it is what its spec says."""
@@ -77,6 +88,9 @@ class Oracle:
             if now == was:
                 raise Broken(f"{commit.sender} wrote to the Lease of {tenure.sender} ({commit.purpose})")
         for key, text in (objects.annotations_of(before) if before else {}).items():
+            given_up = key.replace("/record.", "/abandoned.") in (objects.annotations_of(after) if after else {})
+            if commit.purpose == "abandon" and given_up:
+                continue
             if key.startswith(record.PREFIX) and key not in (objects.annotations_of(after) if after else {}):
                 self._cleared(commit, record.decode(key, text))
         if now and now != was:
@@ -96,15 +110,26 @@ class Oracle:
     def _cleared(self, commit: api.Commit, item: record.Record | record.Unreadable) -> None:
         if isinstance(item, record.Unreadable):
             raise Broken(f"{commit.sender} removed a record that nobody can read: {item.key}")
-        key = item.target.where()
+        key, kind = item.target.where(), kinds.KINDS[item.kind]
         thing = self.things.get(key)
-        if thing is None or thing["metadata"]["uid"] != item.target.uid or key in self.tampered:
+        if thing is None:
             return
-        if kinds.KINDS[item.kind].read(thing, item.field) != item.standing:
-            raise Broken(f"{commit.sender} cleared {item.name} while its fault value stands")
-        if item.key in objects.annotations_of(thing):
+        same = thing["metadata"]["uid"] == item.target.uid and key not in self.tampered
+        if same and item.key in objects.annotations_of(thing):
             raise Broken(f"{commit.sender} cleared {item.name} while its copy is on the target")
-        if self.settled.get((commit.sender, key), 0) < self.written.get(key, 0):
+        if kind.outside:
+            key = ("outside", item.kind, item.target.namespace, item.target.name)
+            thing = {**thing, model_kinds.OUTSIDE: api.value_of(self.things[key], item.field)}
+            same = same and key not in self.tampered
+            if (commit.sender, key) not in self.claims:
+                raise Broken(f"{commit.sender} cleared {item.name}, whose place it never claimed")
+        elif not same:
+            return
+        if kind.reversible and kind.read(thing, item.field) == item.fault:
+            raise Broken(f"{commit.sender} cleared {item.name} while its fault value stands")
+        if same and kind.reversible and kind.read(thing, item.field) != item.standing:
+            raise Broken(f"{commit.sender} cleared {item.name}, which does not hold what stood before")
+        if same and item.key in self.landed and self.settled.get((commit.sender, key), 0) < self.written.get(key, 0):
             raise Broken(f"{commit.sender} cleared {item.name} before it had verified the restore")
 
     def _target(self, commit: api.Commit) -> None:
@@ -124,13 +149,40 @@ class Oracle:
             )
         self.written[commit.key] = after["metadata"]["generation"]
         for note in objects.annotations_of(after).keys() - objects.annotations_of(before).keys():
-            if note.startswith(record.PREFIX) and not self._recorded(note):
-                raise Broken(f"{commit.sender} changed {commit.key[3]} before its record was durable")
+            if note.startswith(record.PREFIX):
+                self.landed.add(note)
+                if not self._recorded(note):
+                    raise Broken(f"{commit.sender} changed {commit.key[3]} before its record was durable")
         if (
             commit.purpose == "inject"
             and not objects.annotations_of(after).keys() - objects.annotations_of(before).keys()
         ):
             raise Broken(f"{commit.sender} changed {commit.key[3]} without a record on it")
+
+    def _outside(self, commit: api.Commit) -> None:
+        before, after = commit.before or {}, commit.after or {}
+        if commit.purpose == "claim":
+            if after["fence"] <= before["fence"]:
+                raise Broken(f"{commit.sender} claimed {commit.key[1]} with {after['fence']} over {before['fence']}")
+            return
+        if self.stampers.get(commit.key) != ("", commit.sender):
+            raise Broken(
+                f"{commit.purpose} of {commit.sender} landed in {commit.key[1]}, claimed last by "
+                f"{self.stampers.get(commit.key)}"
+            )
+        self.written[commit.key] = after["metadata"]["generation"]
+        target = ("apps/v1", "Deployment", *commit.key[2:])
+        found = objects.annotations_of(self.things[target])
+        copies = [record.decode(key, text) for key, text in found.items() if key.startswith(record.PREFIX)]
+        items = [item for item in copies if isinstance(item, record.Record) and item.kind == commit.key[1]]
+        if commit.purpose == "act":
+            lawful = any(item.fault == after["value"] and self._recorded(item.key) for item in items)
+        else:
+            lawful = any(item.standing == after["value"] and item.fault == before["value"] for item in items)
+        if not lawful and target not in self.tampered:
+            raise Broken(
+                f"{commit.purpose} of {commit.sender} in {commit.key[1]} is not what a record on its target says"
+            )
 
     def _recorded(self, note: str) -> bool:
         leases = [(key, thing) for key, thing in self.things.items() if key[1] == "Lease"]

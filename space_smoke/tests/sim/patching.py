@@ -52,7 +52,7 @@ def _walk(node: Json, keys: tuple[str, ...]) -> Json:
 
 def _edit(node: Json, keys: tuple[str, ...], depth: int, kind: str, value: Json) -> Json:
     key, last = keys[depth], depth == len(keys) - 1
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         copy = dict(node)
         if not last or kind == "remove":
             if key not in node:

@@ -29,13 +29,13 @@ def bases() -> dict[str, World]:
     return {"fresh": worlds.bench(), "used": used}
 
 
-def is_write(call: effect.Effect | None) -> TypeGuard[effect.Create | effect.Patch]:
-    return isinstance(call, effect.Create | effect.Patch)
+def is_write(call: effect.Effect | None) -> TypeGuard[worlds.Write]:
+    return isinstance(call, worlds.Write)
 
 
 def named(runner: worlds.Runner) -> str:
     call = runner.wanted
-    what = call.purpose if isinstance(call, effect.Patch) else type(call).__name__
+    what = call.purpose if isinstance(call, effect.Patch | effect.Alter) else type(call).__name__
     return f"{runner.name} call {runner.calls} ({what})"
 
 
@@ -79,11 +79,16 @@ def killed(base: World, make: worlds.Make = worlds.BOTH) -> int:
     return count
 
 
-def killed_twice(base: World, again: worlds.Make, take: Callable[[int], bool] = lambda _number: True) -> int:
+def killed_twice(
+    base: World,
+    again: worlds.Make,
+    take: Callable[[int], bool] = lambda _number: True,
+    make: worlds.Make = worlds.BOTH,
+) -> int:
     """Depth 2: SIGKILL at every call of a run, and again at every call of its successor, which runs `again`. What the
     first left in the network lands when the second is dead. `take` picks schedules by number."""
     count = number = 0
-    for first, left in _crashes_of(base, "a", worlds.BOTH):
+    for first, left in _crashes_of(base, "a", make):
         late, left.held = left.held, ()
         for second, left_again in _crashes_of(left, "b", again):
             number += 1
@@ -116,7 +121,11 @@ def killed_twice_with_delay(base: World, take: Callable[[int], bool] = lambda _n
             with schedule(name):
                 world.land()
             for second, left_again in crashes(world, successor):
-                count += _after_crash(f"{name}; {second}", left_again, delays=False)
+                with schedule(f"{name}; {second}"):
+                    while left_again.held:
+                        left_again.land()
+                    worlds.recover(left_again)
+                count += 1
     return count
 
 
@@ -140,23 +149,45 @@ def troubled(base: World, make: worlds.Make = worlds.BOTH) -> int:
 
 
 def _delayed(base: World, make: worlds.Make, i: int) -> int:
-    count = later = 0
+    """A landing that changes nothing leaves the run as it was: the rest of it is tried once for all of those."""
+    count = 0
+    world, runner, name = _with_held(base, make, i, 0)
+    if not world.held:
+        return 0
     while True:
-        world = base.fork()
-        runner = world.start("a", make)
-        _go(world, runner, i)
-        if not is_write(runner.wanted):
-            return count
-        name = f"{named(runner)} lands {later} calls later"
-        with schedule(name):
-            world.call(runner, "held")
-            ended = not _go(world, runner, later)
-            world.land()
-            _ends_clean(world, runner)
+        with schedule(f"{name} lands {count} calls later"):
+            if _changes(world):
+                trial, again, _ = _with_held(base, make, i, count)
+                trial.land()
+                _ends_clean(trial, again)
         count += 1
-        later += 1
-        if ended:
-            return count
+        if runner.wanted is None:
+            break
+        with schedule(f"{name} lands more than {count} calls later"):
+            world.call(runner)
+    with schedule(f"{name} lands at the end"):
+        _ends_clean(world, runner)
+    return count
+
+
+def _with_held(base: World, make: worlds.Make, i: int, later: int) -> tuple[World, worlds.Runner, str]:
+    """A run whose i-th call is in the network, that many calls later; without it if that call writes nothing."""
+    world = base.fork()
+    runner = world.start("a", make)
+    _go(world, runner, i)
+    name = named(runner)
+    if is_write(runner.wanted):
+        world.call(runner, "held")
+        _go(world, runner, later)
+    return world, runner, name
+
+
+def _changes(world: World) -> bool:
+    """Whether something in the network would change something if it landed now."""
+    trial = world.fork()
+    while trial.held:
+        trial.land()
+    return trial.api.version != world.api.version
 
 
 def stopped(
@@ -228,6 +259,82 @@ def stopped_then_killed(base: World, take: Callable[[int], bool] = lambda _numbe
     return count
 
 
+RESTARTS = tuple((place, volatile) for place in worlds.PLACES for volatile in (False, True))
+
+
+def restarted(base: World) -> int:
+    """A store restarts before every call of a run that goes on: its fence is gone, and its value too if that was
+    volatile. The run may end with an error (its fault is gone, or happened by itself), and everything is put right."""
+    count = 0
+    for i in range(_calls_of(base, worlds.BEYOND)):
+        for place, volatile in RESTARTS:
+            world = base.fork()
+            runner = world.start("a", worlds.BEYOND)
+            _go(world, runner, i)
+            with schedule(f"{named(runner)}: {_restart(world, place, volatile)}"):
+                world.run(runner)
+                if runner.error is not None and type(runner.error) is not errors.BenchError:
+                    raise oracle.Broken(f"it ended with {runner.error!r}")
+                if not worlds.is_clean(world):
+                    raise oracle.Broken(worlds.state(world))
+            count += 1
+    return count
+
+
+def killed_and_restarted(base: World, take: Callable[[int], bool] = lambda _number: True) -> int:
+    """SIGKILL at every call of a run; a store restarts at every call of its successor, and what the dead one left in
+    the network lands just after that, when no fence is there."""
+    count = number = 0
+    for first, left in _crashes_of(base, "a", worlds.BEYOND):
+        for k in range(_calls_of(left, worlds.REPAIR) + 1):
+            for place, volatile in RESTARTS:
+                number += 1
+                if not take(number):
+                    continue
+                world = left.fork()
+                successor = world.start("b", worlds.REPAIR)
+                _go(world, successor, k)
+                with schedule(f"{first}; after b's call {k}: {_restart(world, place, volatile)}"):
+                    while world.held:
+                        world.land()
+                    world.run(successor)
+                    worlds.recover(world)
+                count += 1
+    return count
+
+
+def stopped_and_restarted(base: World, take: Callable[[int], bool] = lambda _number: True) -> int:
+    """SIGSTOP at every call, the Lease expires, a successor comes; at each of its calls a store restarts and the stopped
+    one goes on with a slow clock, before the successor has noticed that its fence there is gone."""
+    count = number = 0
+    calls = _calls_of(base, worlds.BEYOND)
+    most = max(_calls_of(_with_stopped(base, worlds.BEYOND, i, False)[0], worlds.BEYOND) for i in range(0, calls, 5))
+    for i in range(calls):
+        for heard in (False, True):
+            for k in range(most + 1):
+                for place, volatile in RESTARTS:
+                    number += 1
+                    if not take(number):
+                        continue
+                    world, stale = _with_stopped(base, worlds.BEYOND, i, heard)
+                    fresh = world.start("b", worlds.BEYOND)
+                    _go(world, fresh, k)
+                    name = f"a stopped at call {i} {'unheard' if heard else 'unsent'}"
+                    with schedule(f"{name}; after b's call {k}: {_restart(world, place, volatile)}, a goes on"):
+                        _goes_on(world, stale, True, errors.BenchError)
+                        world.run(fresh)
+                        if isinstance(fresh.error, errors.LeaseLost):
+                            raise oracle.Broken(f"the successor ended with {fresh.error!r}")
+                        worlds.recover(world)
+                    count += 1
+    return count
+
+
+def _restart(world: World, place: tuple[str, str, str, str], volatile: bool) -> str:
+    world.restart(place, volatile=volatile)
+    return f"the store of {place[1]} restarts, its value {'volatile' if volatile else 'persisted'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """A runner that was stopped at a call: unsent, or `heard_of` nothing yet of the reply."""
@@ -248,13 +355,14 @@ def _with_stopped(base: World, make: worlds.Make, i: int, heard: bool) -> tuple[
     return world, Stopped(runner, heard, reply)
 
 
-def _goes_on(world: World, stale: Stopped, slow_clock: bool) -> None:
+def _goes_on(world: World, stale: Stopped, slow_clock: bool, *also: type[Exception]) -> None:
+    """`also`: how else it may end than by finding itself succeeded."""
     runner = stale.runner
     world.resume(runner, lag_s=EXPIRY_S if slow_clock else 0.0)
     if stale.heard:
         world.hear(runner, stale.reply)
     world.run(runner)
-    if runner.error is not None and not isinstance(runner.error, errors.LeaseLost | errors.Refused):
+    if runner.error is not None and type(runner.error) not in (errors.LeaseLost, errors.Refused, *also):
         raise oracle.Broken(f"the stale runner ended with {runner.error!r}")
 
 
@@ -272,27 +380,39 @@ def _disturbed(
     worlds.recover(world)
 
 
-def _after_crash(name: str, left: World, *, delays: bool = True) -> int:
-    if not left.held or not delays:
+def _after_crash(name: str, left: World) -> int:
+    """What is on its way lands at each call of the successor; where that changes nothing, its repair is the undisturbed
+    one, which is tried once for all of those."""
+    if not left.held:
         with schedule(name):
-            while left.held:
-                left.land()
             worlds.recover(left)
         return 1
     count = 0
-    reached = True
-    while reached:
-        world = left.fork()
+    world = left.fork()
+    successor = world.start("b", worlds.REPAIR)
+    while True:
         with schedule(f"{name}, lands after b's call {count}"):
-            successor = world.start("b", worlds.REPAIR)
-            reached = _go(world, successor, count)
-            world.land()
-            world.run(successor)
-            if successor.error is not None:
-                raise oracle.Broken(f"the successor ended with {successor.error!r}")
-            worlds.recover(world)
+            if _changes(world):
+                trial = left.fork()
+                again = trial.start("b", worlds.REPAIR)
+                _go(trial, again, count)
+                trial.land()
+                trial.run(again)
+                _put_right(trial, again)
         count += 1
+        if successor.wanted is None:
+            break
+        world.call(successor)
+    with schedule(f"{name}, lands at the end"):
+        world.land()
+        _put_right(world, successor)
     return count
+
+
+def _put_right(world: World, successor: worlds.Runner) -> None:
+    if successor.error is not None:
+        raise oracle.Broken(f"the successor ended with {successor.error!r}")
+    worlds.recover(world)
 
 
 def _crashes_of(base: World, name: str, make: worlds.Make) -> Iterator[tuple[str, World]]:

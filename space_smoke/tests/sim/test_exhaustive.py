@@ -1,6 +1,7 @@
 """Every crash, loss and delay of a run that takes a domain, raises two faults, lowers them and releases.
 
-Depth 1 is tried whole, depth 2 by every n-th schedule; SPACE_SMOKE_SIM_FULL=1 tries all of depth 2. What must hold at
+Depth 1 is tried whole, depth 2 by every n-th schedule; SPACE_SMOKE_SIM_FULL=1 tries all of depth 2 (of what stops, restarts and goes
+on at once, every n-th). What must hold at
 every commit and at the end is in `oracle`; the counts are printed when the tests are done.
 """
 
@@ -96,3 +97,59 @@ def test_a_stopped_run_harms_nobody_after_its_successor_was_killed(
 ) -> None:
     take = sample(5, part)
     counted(record_property, "stopped, killed", lambda: schedules.stopped_then_killed(BASES[base], take))
+
+
+def test_a_run_with_faults_outside_killed_anywhere_is_put_right_by_the_next(record_property: Record) -> None:
+    counted(record_property, "outside, killed", lambda: schedules.killed(BASES["used"], worlds.BEYOND))
+
+
+def test_a_run_with_faults_outside_whose_requests_are_lost_or_late_ends_clean(record_property: Record) -> None:
+    counted(record_property, "outside, lost or late", lambda: schedules.troubled(BASES["used"], worlds.BEYOND))
+
+
+@thirds
+def test_a_stopped_run_with_faults_outside_harms_no_successor(part: int, record_property: Record) -> None:
+    counted(
+        record_property,
+        "outside, stopped",
+        lambda: schedules.stopped(BASES["used"], worlds.BEYOND, worlds.BEYOND, slow_clock=True, take=every(3, part)),
+    )
+
+
+@thirds
+def test_a_repair_of_faults_outside_killed_anywhere_is_put_right_by_the_next(
+    part: int, record_property: Record
+) -> None:
+    take = sample(2, part)
+    counted(
+        record_property,
+        "outside, killed twice",
+        lambda: schedules.killed_twice(BASES["used"], worlds.BEYOND, take, worlds.BEYOND),
+    )
+
+
+def test_a_store_that_restarts_at_any_call_of_a_run_leaves_nothing_behind(record_property: Record) -> None:
+    counted(record_property, "outside, restarted", lambda: schedules.restarted(BASES["used"]))
+
+
+@thirds
+def test_a_store_that_restarts_in_a_repair_lets_no_late_request_of_the_dead_run_in(
+    part: int, record_property: Record
+) -> None:
+    take = sample(12, part)
+    counted(
+        record_property,
+        "outside, killed, restarted",
+        lambda: schedules.killed_and_restarted(BASES["used"], take),
+    )
+
+
+@thirds
+def test_a_store_that_restarts_lets_no_stopped_run_harm_its_successor(part: int, record_property: Record) -> None:
+    stride = 20 if FULL else 100
+    take = every(3 * stride, part * stride)
+    counted(
+        record_property,
+        "outside, stopped, restarted",
+        lambda: schedules.stopped_and_restarted(BASES["used"], take),
+    )

@@ -25,6 +25,7 @@ Steps = Generator[effect.Effect, Any, Any]
 Make = Callable[[protocol.Setting], Steps]
 # What becomes of a call. lost: never arrives; reply-lost: carried out, unanswered; held: arrives later (World.land);
 # an int: the API server answers with that status and does nothing (from 500 on the sender cannot know that).
+Write = effect.Create | effect.Patch | effect.Claim | effect.Alter
 Fate = Literal["ok", "lost", "reply-lost", "held"] | int
 
 CALL_S = 0.01
@@ -54,7 +55,7 @@ class Held:
     """A request in the network."""
 
     sender: str
-    call: effect.Create | effect.Patch
+    call: Write
 
 
 HERE = Machine()
@@ -90,7 +91,7 @@ class World:
         self.told: list[tuple[str, str, Mapping[str, Any]]] = []
         self.api = api.Api()
         self.oracle = oracle.Oracle(self.api.things, self._now, self.alive)
-        self.api.committed = self.oracle.judge
+        self.api.committed, self.api.claimed = self.oracle.judge, self.oracle.claimed
 
     def fork(self) -> World:
         copy = World.__new__(World)
@@ -99,7 +100,7 @@ class World:
         copy.held, copy.late, copy.lags = self.held, self.late, dict(self.lags)
         copy.api = self.api.fork()
         copy.oracle = self.oracle.fork(copy.api.things, copy._now, copy.alive)
-        copy.api.committed = copy.oracle.judge
+        copy.api.committed, copy.api.claimed = copy.oracle.judge, copy.oracle.claimed
         return copy
 
     def _now(self, name: str) -> float:
@@ -158,7 +159,7 @@ class World:
 
     def commit(self, sender: str, call: effect.Effect) -> None:
         """Carries out a request whose sender will never hear of it."""
-        assert isinstance(call, effect.Create | effect.Patch)
+        assert isinstance(call, Write)
         self.clock += CALL_S
         self._write(sender, call)
 
@@ -197,6 +198,10 @@ class World:
         runner.lag_s += lag_s
         self.lags[runner.name] = runner.lag_s
 
+    def restart(self, place: api.Key, *, volatile: bool) -> None:
+        """A store restarts. What is on its way to it arrives all the same, which is more than a real network would do."""
+        self.api.restart(place, volatile)
+
     def recreate(self, fill: Callable[[api.Api], None]) -> None:
         """Another cluster under the same name: uids are new, resourceVersions start again."""
         fresh = api.Api()
@@ -204,7 +209,7 @@ class World:
         fill(fresh)
         self.api = fresh
         self.oracle = oracle.Oracle(fresh.things, self._now, self.alive)
-        fresh.committed = self.oracle.judge
+        fresh.committed, fresh.claimed = self.oracle.judge, self.oracle.claimed
 
     # -- effects
 
@@ -268,7 +273,7 @@ class World:
         if isinstance(fate, int):
             return effect.No(fate, "refused") if fate < 500 else effect.Lost(f"{fate}")
         if fate == "held":
-            assert isinstance(wanted, effect.Create | effect.Patch)
+            assert isinstance(wanted, Write)
             self.held = (*self.held, Held(runner.name, wanted))
         elif fate != "lost":
             reply = self._request(runner.name, wanted)
@@ -282,14 +287,26 @@ class World:
                 return self.api.get(ref.where())
             case effect.ListKind(api_version, kind, namespace, selector):
                 return self.api.listed(api_version, kind, namespace, selector)
-            case effect.Create() | effect.Patch():
+            case effect.Sense(kind, ref, field):
+                place = self.api.things[outside_of(kind, ref)]
+                if not kinds.KINDS[kind].reversible:
+                    field = {"seen": place["metadata"]["generation"], **field}
+                return effect.Done({"field": field, "value": api.value_of(place, field)})
+            case effect.Create() | effect.Patch() | effect.Claim() | effect.Alter():
                 return self._write(sender, wanted)
         raise TypeError(f"{wanted} is not a request")
 
-    def _write(self, sender: str, call: effect.Create | effect.Patch) -> effect.Done | effect.No:
-        if isinstance(call, effect.Create):
-            return self.api.create(call.body, sender)
-        return self.api.patch(call.ref.where(), call.operations, sender, call.purpose)
+    def _write(self, sender: str, call: Write) -> effect.Done | effect.No:
+        match call:
+            case effect.Create(body):
+                return self.api.create(body, sender)
+            case effect.Patch(ref, operations, purpose):
+                return self.api.patch(ref.where(), operations, sender, purpose)
+            case effect.Claim(kind, ref, field, _, fence):
+                return self.api.claim(outside_of(kind, ref), field, fence, sender)
+        return self.api.alter(
+            outside_of(call.kind, call.ref), call.field, call.fence, call.before, call.after, sender, call.purpose
+        )
 
     def _settle(self, runner: Runner, wanted: effect.Settle) -> effect.Done | effect.Late:
         found = self.api.get(wanted.ref.where())
@@ -297,10 +314,21 @@ class World:
             self.clock += wanted.timeout_s
             return effect.Late("0 of 1 replicas are ready")
         self.oracle.verified(runner.name, found.thing)
-        return found
+        place = self.api.things.get(outside_of(wanted.kind, wanted.ref))
+        if place is None:
+            return found
+        self.oracle.verified(runner.name, place)
+        return effect.Done({**found.thing, model_kinds.OUTSIDE: api.value_of(place, wanted.field)})
 
 
-_CALLS = frozenset((effect.Get, effect.ListKind, effect.Create, effect.Patch, effect.Settle))
+_CALLS = frozenset(
+    (effect.Get, effect.ListKind, effect.Create, effect.Patch, effect.Sense, effect.Claim, effect.Alter, effect.Settle)
+)
+
+
+def outside_of(kind: str, ref: objects.Ref) -> api.Key:
+    """Where the value of a fault's kind lies that is outside of the API server."""
+    return ("outside", kind, ref.namespace, ref.name)
 
 
 # -- what stands in the world, and what others do to it
@@ -318,6 +346,9 @@ def deployment(name: str, containers: list[dict[str, Any]], replicas: int = 1, *
 API = objects.Ref("apps/v1", "Deployment", "space", "space-api")
 REDIS = objects.Ref("apps/v1", "Deployment", "space", "space-redis")
 LEASE = ("coordination.k8s.io/v1", "Lease", "space-smoke", DOMAIN)
+SETTING = outside_of("redis-config", REDIS)
+SERVER = outside_of("postgres-restart", API)
+PLACES = (SETTING, SERVER)
 
 
 def fill(server: api.Api) -> None:
@@ -335,6 +366,8 @@ def fill(server: api.Api) -> None:
     api_containers = [sidecar, {"name": "api", "image": "api:1", "env": env}]
     server.create(deployment("space-api", api_containers, 2, annotations={"team": "space"}))
     server.create(deployment("space-redis", [{"name": "redis", "image": "redis:7"}]))
+    server.place(SETTING, {"value": "noeviction"})
+    server.place(SERVER, {"done": False})
 
 
 def edit(world: World, key: api.Key, *operations: objects.Operation) -> effect.Done | effect.No:
@@ -345,6 +378,15 @@ def edit(world: World, key: api.Key, *operations: objects.Operation) -> effect.D
 def annotate(world: World, key: api.Key, note: str, text: str | None) -> None:
     changes = objects.put_metadata(world.api.things[key], "annotations", {note: text})
     assert isinstance(edit(world, key, *changes), effect.Done)
+
+
+def drift(world: World, place: api.Key, value: Any) -> None:
+    """Somebody else changes a value outside."""
+    thing = world.api.things[place]
+    meta = {**thing["metadata"], "generation": thing["metadata"]["generation"] + 1}
+    world.api.version += 1
+    world.api.things[place] = {**thing, "metadata": meta, "value": value}
+    world.oracle.tampered.add(place)
 
 
 def vanish(world: World, key: api.Key) -> None:
@@ -370,7 +412,10 @@ def bench() -> World:
 
 
 def specs(world: World) -> dict[str, Any]:
-    return {key[3]: thing["spec"] for key, thing in world.api.things.items() if key[1] == "Deployment"}
+    """Specs of Deployments, and values outside of those that can be put back."""
+    found = {key[3]: thing["spec"] for key, thing in world.api.things.items() if key[1] == "Deployment"}
+    places = {key[1]: thing["value"] for key, thing in world.api.things.items() if key[0] == "outside"}
+    return found | {name: value for name, value in places.items() if kinds.KINDS[name].reversible}
 
 
 SPECS = specs(bench())
@@ -378,6 +423,10 @@ CAP = protocol.Wanted(
     "cap", kinds.KINDS["set-env"], API, {"container": "api", "env": {"LIMIT": "3", "PASSWORD": "x", "NEW": "n"}}, "r"
 )
 REDIS_DOWN = protocol.Wanted("redis-down", kinds.KINDS["scale"], REDIS, {"replicas": 0}, "r")
+EVICTING = protocol.Wanted(
+    "evicting", kinds.KINDS["redis-config"], REDIS, {"setting": "maxmemory-policy", "value": "allkeys-lru"}, "r"
+)
+RESTARTED = protocol.Wanted("restarted", kinds.KINDS["postgres-restart"], API, {"mode": "fast"}, "r")
 
 
 # -- what runners do
@@ -437,6 +486,7 @@ def looked(setting: protocol.Setting) -> Steps:
 
 
 BOTH = whole_run(CAP, REDIS_DOWN)
+BEYOND = whole_run(EVICTING, RESTARTED)
 REPAIR = whole_run()
 
 

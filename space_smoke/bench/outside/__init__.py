@@ -1,0 +1,1 @@
+"""What faults change outside of the API server. One file per kind of place; `table` says which kind of fault uses which."""
