@@ -68,7 +68,10 @@ class Records:
             max_size=size,
             open=False,
             timeout=_TIMEOUT_S,
-            max_waiting=10 * size,
+            # No limit on who waits: the pool keeps callers that gave up in its queue until it has a connection again, and
+            # one that finds the queue full is refused before it could make the pool connect. A limit turned an outage
+            # longer than the queue into one for ever.
+            max_waiting=0,
             max_lifetime=1800,
             # Give up on a dead server soon: the next caller, such as the readiness probe, then tries anew at once,
             # where the pool's own attempts would have doubled their distance many times.

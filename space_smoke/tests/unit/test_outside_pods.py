@@ -83,6 +83,11 @@ def test_a_pod_that_never_runs_is_an_error_with_what_was_seen_last() -> None:
     assert error.value.status == 0
 
 
+def test_neither_of_two_running_pods_is_taken_for_the_one() -> None:
+    with pytest.raises(errors.ApiError, match="2 of its pods run"):
+        reached(Cluster(pod(), pod("postgres-1")), lambda one: one, timeout_s=0.05)
+
+
 def test_what_may_have_been_done_is_never_asked_for_twice() -> None:
     asked: list[str] = []
 
