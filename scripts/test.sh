@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [PYTEST ARGUMENT...]   sets this machine up, then runs every check and every test, those on a real cluster too
 #
+# SPACE_SMOKE_BENCH names the bench, space-smoke unless set.
 # SPACE_SMOKE_TEST_KIND=0 leaves the cluster out (no engine is needed then); the tests that were left out are counted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +35,8 @@ echo "== tests without a cluster"
 if [ "$kind" != 1 ]; then
   exec pytest -n 2 -m 'not kind' "$@"
 fi
-space_smoke up
+export SPACE_SMOKE_BENCH=${SPACE_SMOKE_BENCH:-space-smoke}
+space_smoke up --name "$SPACE_SMOKE_BENCH"
 pytest -n 2 -m 'not kind' "$@"
 echo "== tests on the Kind bench"
 pytest -m kind "$@"

@@ -97,18 +97,30 @@ def write_kubeconfig(kind: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def remove(name: str) -> None:
-    """Removes the cluster's containers and their volumes, running, stopped or half made. Verified, else BenchError."""
-    containers = engine.node_containers(name)
-    if not containers:
-        return
-    found = engine.inspect(containers)
-    volumes = [mount["Name"] for one in found for mount in one["Mounts"] if mount["Type"] == "volume"]
-    engine.docker("rm", "--force", "--volumes", *containers, timeout_s=120)
-    left = engine.node_containers(name)
-    named = set(engine.docker("volume", "ls", "--quiet").stdout.split())
-    kept = [volume for volume in volumes if volume in named]
+    """Removes the cluster's containers and their volumes, running, stopped or half made. Verified, else BenchError.
+
+    A volume has no name of its bench, only a container that uses it; killed when the container is gone and its volume is
+    not, the next `remove` could not tell whose it is. So the volumes are written down in the bench's folder first.
+    """
+    containers, noted = engine.node_containers(name), register.folder(name) / "volumes"
+    found = engine.inspect(containers) if containers else []
+    volumes = {mount["Name"] for one in found for mount in one["Mounts"] if mount["Type"] == "volume"}
+    volumes |= set(noted.read_text().split()) if noted.exists() else set()
+    if volumes and noted.parent.exists():
+        part = noted.with_suffix(".part")
+        part.write_text("\n".join(sorted(volumes)))
+        part.replace(noted)
+    if containers:
+        engine.docker("rm", "--force", "--volumes", *containers, timeout_s=120)
+    if orphans := sorted(volumes & _volumes()):
+        engine.docker("volume", "rm", "--force", *orphans, timeout_s=60)
+    left, kept = engine.node_containers(name), sorted(volumes & _volumes())
     if left or kept:
         raise errors.BenchError(
             f"of cluster {name} there remain containers {left} and volumes {kept}",
             next_step=f"docker rm -fv {' '.join(left)}; docker volume rm {' '.join(kept)}",
         )
+
+
+def _volumes() -> set[str]:
+    return set(engine.docker("volume", "ls", "--quiet").stdout.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -188,6 +189,8 @@ def drill(options: argparse.Namespace) -> int:
         where = runs.flags(given)
         killing = runs.Killing(options.scenario, options.kills or 1, options.seed, where, options.namespace)
     names = [*options.names, *(name for name in drilling.ALL if options.all and name not in options.names)]
+    for number in (signal.SIGINT, signal.SIGTERM):  # either one unwinds: runners are ended and the ground is removed
+        signal.signal(number, signal.default_int_handler)
     with running.looking(given) as opened, show.console(options) as listen:
         opened.past.listeners = (listen,)
         cluster, emit = opened.scene.cluster, opened.past.emit

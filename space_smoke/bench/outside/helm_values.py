@@ -10,7 +10,8 @@ merely stopped. The child holds the run's lock, so while it lives the run is not
 next number by a `create`: of two that began from the same revision one is refused. What is left: a child that was stopped
 together with its `timeout`, past the Lease's whole duration, can on its return still patch the release's objects to the values
 it was started with. Where kind/admission is applied that is refused as well: the child then carries its fence in its user's
-extra fields, and the API server compares it with the target's and the Lease's at each write.
+extra fields, and the API server compares it with the target's and the Lease's at each write. A child that was refused half
+way leaves a failed revision, which the next upgrade of the release (`space_smoke up` makes one) goes over.
 """
 
 from __future__ import annotations

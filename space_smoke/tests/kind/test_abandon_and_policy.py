@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 from space_smoke.bench import kube, proc, wait
-from space_smoke.bench.outside import fence_note, helm_identity
+from space_smoke.bench.outside import fence_note, helm_identity, helm_storage
 from space_smoke.engine import preflight, tenure
 from space_smoke.model import objects, scenario
 from space_smoke.tests.kind import conftest, killing, test_pod_and_helm_faults
@@ -203,19 +204,22 @@ def test_a_helm_child_that_was_stopped_is_denied_the_workload_when_it_goes_on_af
     cluster: kube.Kube, fenced: int, tmp_path: Path
 ) -> None:
     before = cluster.read(conftest.API)["spec"]
-    revision = test_pod_and_helm_faults.last(cluster).number
+    history = helm_storage.revisions(cluster, "space", "space-api")
+    (revision,) = [one.number for one in history if one.deployed]
+    # As the protocol stamps a target.
     fence_note.raised(cluster, conftest.API, DOMAIN, fenced, 10)
+    assert patched(cluster, conftest.API, {"metadata": {"labels": {"space-smoke.dev/fenced": "true"}}})[0] == 200
     mine = helm_identity.write(cluster, DOMAIN, fenced, tmp_path / "mine")
     # Its hook, a Job, keeps it between its new revision and its first write to the Deployment.
     child = subprocess.Popen(upgrade(mine, "drainSeconds=4"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-
-        def begun() -> wait.State:
-            status = test_pod_and_helm_faults.last(cluster).status
-            return wait.State(status == "pending-upgrade", status)
-
-        wait.until(cluster, "Helm to begin", begun, watching=[("v1", "Secret", "space")], timeout_s=60)
+        deadline = time.monotonic() + 60
+        while test_pod_and_helm_faults.last(cluster).status != "pending-upgrade":
+            assert child.poll() is None, child.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         child.send_signal(signal.SIGSTOP)
+        assert cluster.read(conftest.API)["spec"] == before, "Helm was not stopped in time"
         fence_note.raised(cluster, conftest.API, DOMAIN, fenced + 1, 10)
         child.send_signal(signal.SIGCONT)
         _, said = child.communicate(timeout=120)

@@ -133,31 +133,30 @@ def troubled(base: World, make: worlds.Make = worlds.BOTH) -> int:
     """Nobody dies: every call in turn is lost, or its answer is, or it is refused, or it lands any number of calls
     later. The run itself must come to a clean end."""
     count = 0
-    for i in range(_calls_of(base, make)):
-        for fate in _FATES:
-            world = base.fork()
-            runner = world.start("a", make)
-            _go(world, runner, i)
-            if isinstance(runner.wanted, effect.Settle):
-                continue
+    world = base.fork()
+    runner = world.start("a", make)
+    while runner.wanted is not None:
+        for fate in () if isinstance(runner.wanted, effect.Settle) else _FATES:
+            trial, again = world.fork(), runner.again()
+            with schedule(f"{named(again)} {fate}"):
+                trial.call(again, fate)
+                _ends_clean(trial, again)
             count += 1
-            with schedule(f"{named(runner)} {fate}"):
-                world.call(runner, fate)
-                _ends_clean(world, runner)
-        count += _delayed(base, make, i)
+        if is_write(runner.wanted):
+            count += _delayed(world.fork(), runner.again())
+        world.call(runner)
     return count
 
 
-def _delayed(base: World, make: worlds.Make, i: int) -> int:
+def _delayed(world: World, runner: worlds.Runner) -> int:
     """A landing that changes nothing leaves the run as it was: the rest of it is tried once for all of those."""
     count = 0
-    world, runner, name = _with_held(base, make, i, 0)
-    if not world.held:
-        return 0
+    name = named(runner)
+    world.call(runner, "held")
     while True:
         with schedule(f"{name} lands {count} calls later"):
             if _changes(world):
-                trial, again, _ = _with_held(base, make, i, count)
+                trial, again = world.fork(), runner.again()
                 trial.land()
                 _ends_clean(trial, again)
         count += 1
@@ -168,18 +167,6 @@ def _delayed(base: World, make: worlds.Make, i: int) -> int:
     with schedule(f"{name} lands at the end"):
         _ends_clean(world, runner)
     return count
-
-
-def _with_held(base: World, make: worlds.Make, i: int, later: int) -> tuple[World, worlds.Runner, str]:
-    """A run whose i-th call is in the network, that many calls later; without it if that call writes nothing."""
-    world = base.fork()
-    runner = world.start("a", make)
-    _go(world, runner, i)
-    name = named(runner)
-    if is_write(runner.wanted):
-        world.call(runner, "held")
-        _go(world, runner, later)
-    return world, runner, name
 
 
 def _changes(world: World) -> bool:
@@ -210,7 +197,7 @@ def stopped(
             number += 1
             if not take(number):
                 continue
-            world, _ = _with_stopped(base, make, i, heard)
+            world, stale = _with_stopped(base, make, i, heard)
             fresh = world.start("b", successor)
             name = (
                 f"a stopped at call {i} {'unheard' if heard else 'unsent'}, clock {'slow' if slow_clock else 'right'}"
@@ -218,9 +205,9 @@ def stopped(
             while True:
                 with schedule(f"{name}, goes on after b's call {fresh.calls}"):
                     trial = world.fork()
-                    _goes_on(trial, _with_stopped(base, make, i, heard)[1], slow_clock)
+                    _goes_on(trial, stale, slow_clock)
                     if trial.api.version != world.api.version:
-                        _disturbed(base, make, successor, i, fresh.calls, heard, slow_clock)
+                        _disturbed(trial, fresh.again())
                 count += 1
                 if fresh.wanted is None:
                     break
@@ -238,7 +225,7 @@ def stopped_then_killed(base: World, take: Callable[[int], bool] = lambda _numbe
     count = number = 0
     for i in range(_calls_of(base, worlds.BOTH)):
         for heard in (False, True):
-            world, _ = _with_stopped(base, worlds.BOTH, i, heard)
+            world, stale = _with_stopped(base, worlds.BOTH, i, heard)
             for second, left in crashes(world, world.start("b", worlds.BOTH)):
                 number += 1
                 if not take(number):
@@ -252,7 +239,7 @@ def stopped_then_killed(base: World, take: Callable[[int], bool] = lambda _numbe
                         if repaired:
                             worlds.recover(trial)
                         before = trial.api.version
-                        _goes_on(trial, _with_stopped(base, worlds.BOTH, i, heard)[1], slow_clock=True)
+                        _goes_on(trial, stale, slow_clock=True)
                         if trial.api.version != before or not repaired:
                             worlds.recover(trial)
                     count += 1
@@ -266,18 +253,19 @@ def restarted(base: World) -> int:
     """A store restarts before every call of a run that goes on: its fence is gone, and its value too if that was
     volatile. The run may end with an error (its fault is gone, or happened by itself), and everything is put right."""
     count = 0
-    for i in range(_calls_of(base, worlds.BEYOND)):
+    world = base.fork()
+    runner = world.start("a", worlds.BEYOND)
+    while runner.wanted is not None:
         for place, volatile in RESTARTS:
-            world = base.fork()
-            runner = world.start("a", worlds.BEYOND)
-            _go(world, runner, i)
-            with schedule(f"{named(runner)}: {_restart(world, place, volatile)}"):
-                world.run(runner)
-                if runner.error is not None and type(runner.error) is not errors.BenchError:
-                    raise oracle.Broken(f"it ended with {runner.error!r}")
-                if not worlds.is_clean(world):
-                    raise oracle.Broken(worlds.state(world))
+            trial, again = world.fork(), runner.again()
+            with schedule(f"{named(again)}: {_restart(trial, place, volatile)}"):
+                trial.run(again)
+                if again.error is not None and type(again.error) is not errors.BenchError:
+                    raise oracle.Broken(f"it ended with {again.error!r}")
+                if not worlds.is_clean(trial):
+                    raise oracle.Broken(worlds.state(trial))
             count += 1
+        world.call(runner)
     return count
 
 
@@ -286,20 +274,24 @@ def killed_and_restarted(base: World, take: Callable[[int], bool] = lambda _numb
     the network lands just after that, when no fence is there."""
     count = number = 0
     for first, left in _crashes_of(base, "a", worlds.BEYOND):
-        for k in range(_calls_of(left, worlds.REPAIR) + 1):
+        late, left.held = left.held, ()
+        successor = left.start("b", worlds.REPAIR)
+        while True:
             for place, volatile in RESTARTS:
                 number += 1
                 if not take(number):
                     continue
-                world = left.fork()
-                successor = world.start("b", worlds.REPAIR)
-                _go(world, successor, k)
-                with schedule(f"{first}; after b's call {k}: {_restart(world, place, volatile)}"):
+                world, again = left.fork(), successor.again()
+                world.held = late
+                with schedule(f"{first}; after b's call {again.calls}: {_restart(world, place, volatile)}"):
                     while world.held:
                         world.land()
-                    world.run(successor)
+                    world.run(again)
                     worlds.recover(world)
                 count += 1
+            if successor.wanted is None:
+                break
+            left.call(successor)
     return count
 
 
@@ -307,26 +299,29 @@ def stopped_and_restarted(base: World, take: Callable[[int], bool] = lambda _num
     """SIGSTOP at every call, the Lease expires, a successor comes; at each of its calls a store restarts and the stopped
     one goes on with a slow clock, before the successor has noticed that its fence there is gone."""
     count = number = 0
-    calls = _calls_of(base, worlds.BEYOND)
-    most = max(_calls_of(_with_stopped(base, worlds.BEYOND, i, False)[0], worlds.BEYOND) for i in range(0, calls, 5))
-    for i in range(calls):
+    for i in range(_calls_of(base, worlds.BEYOND)):
         for heard in (False, True):
-            for k in range(most + 1):
+            left, stale = _with_stopped(base, worlds.BEYOND, i, heard)
+            fresh = left.start("b", worlds.BEYOND)
+            name = f"a stopped at call {i} {'unheard' if heard else 'unsent'}"
+            while True:
                 for place, volatile in RESTARTS:
                     number += 1
                     if not take(number):
                         continue
-                    world, stale = _with_stopped(base, worlds.BEYOND, i, heard)
-                    fresh = world.start("b", worlds.BEYOND)
-                    _go(world, fresh, k)
-                    name = f"a stopped at call {i} {'unheard' if heard else 'unsent'}"
-                    with schedule(f"{name}; after b's call {k}: {_restart(world, place, volatile)}, a goes on"):
+                    world, again = left.fork(), fresh.again()
+                    with schedule(
+                        f"{name}; after b's call {again.calls}: {_restart(world, place, volatile)}, a goes on"
+                    ):
                         _goes_on(world, stale, True, errors.BenchError)
-                        world.run(fresh)
-                        if isinstance(fresh.error, errors.LeaseLost):
-                            raise oracle.Broken(f"the successor ended with {fresh.error!r}")
+                        world.run(again)
+                        if isinstance(again.error, errors.LeaseLost):
+                            raise oracle.Broken(f"the successor ended with {again.error!r}")
                         worlds.recover(world)
                     count += 1
+                if fresh.wanted is None:
+                    break
+                left.call(fresh)
     return count
 
 
@@ -357,7 +352,7 @@ def _with_stopped(base: World, make: worlds.Make, i: int, heard: bool) -> tuple[
 
 def _goes_on(world: World, stale: Stopped, slow_clock: bool, *also: type[Exception]) -> None:
     """`also`: how else it may end than by finding itself succeeded."""
-    runner = stale.runner
+    runner = stale.runner.again()
     world.resume(runner, lag_s=EXPIRY_S if slow_clock else 0.0)
     if stale.heard:
         world.hear(runner, stale.reply)
@@ -366,14 +361,8 @@ def _goes_on(world: World, stale: Stopped, slow_clock: bool, *also: type[Excepti
         raise oracle.Broken(f"the stale runner ended with {runner.error!r}")
 
 
-def _disturbed(
-    base: World, make: worlds.Make, successor: worlds.Make, i: int, k: int, heard: bool, slow_clock: bool
-) -> None:
-    """The whole schedule, where the stopped one wrote something: it was not succeeded yet, or this is a defect."""
-    world, stale = _with_stopped(base, make, i, heard)
-    fresh = world.start("b", successor)
-    _go(world, fresh, k)
-    _goes_on(world, stale, slow_clock)
+def _disturbed(world: World, fresh: worlds.Runner) -> None:
+    """The rest of the schedule, where the stopped one wrote something: it was not succeeded yet, or this is a defect."""
     world.run(fresh)
     if fresh.error is not None and not isinstance(fresh.error, errors.Refused):
         raise oracle.Broken(f"the successor ended with {fresh.error!r}")
@@ -393,9 +382,7 @@ def _after_crash(name: str, left: World) -> int:
     while True:
         with schedule(f"{name}, lands after b's call {count}"):
             if _changes(world):
-                trial = left.fork()
-                again = trial.start("b", worlds.REPAIR)
-                _go(trial, again, count)
+                trial, again = world.fork(), successor.again()
                 trial.land()
                 trial.run(again)
                 _put_right(trial, again)

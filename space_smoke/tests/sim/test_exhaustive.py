@@ -112,7 +112,7 @@ def test_a_stopped_run_with_faults_outside_harms_no_successor(part: int, record_
     counted(
         record_property,
         "outside, stopped",
-        lambda: schedules.stopped(BASES["used"], worlds.BEYOND, worlds.BEYOND, slow_clock=True, take=every(3, part)),
+        lambda: schedules.stopped(BASES["used"], worlds.BEYOND, worlds.BEYOND, slow_clock=True, take=sample(2, part)),
     )
 
 
@@ -120,7 +120,7 @@ def test_a_stopped_run_with_faults_outside_harms_no_successor(part: int, record_
 def test_a_repair_of_faults_outside_killed_anywhere_is_put_right_by_the_next(
     part: int, record_property: Record
 ) -> None:
-    take = sample(2, part)
+    take = sample(4, part)
     counted(
         record_property,
         "outside, killed twice",

@@ -2,8 +2,8 @@
 
 A runner is a protocol generator and the process it lives in. Whoever schedules picks which runner makes its next call
 and what becomes of that call; between two calls nothing of a runner can be seen from outside, so calls are the only
-places where interleaving matters. A world can be forked (runners are not: a generator cannot be copied), which is how
-every crash of a run is tried without running it again. Below the world: the bench that stands in it, what others do to
+places where interleaving matters. A world can be forked, which is how every crash of a run is tried without running it again;
+so can a runner, by telling a new one the same. Below the world: the bench that stands in it, what others do to
 it, and what runs do, in one file because every test takes all three.
 """
 
@@ -64,16 +64,27 @@ HERE = Machine()
 class Runner:
     """`wanted` is the call it is about to make; None when it ended, with `value` or `error`."""
 
-    __slots__ = ("calls", "error", "lag_s", "machine", "name", "stays", "steps", "value", "wanted")
+    __slots__ = ("begin", "calls", "error", "lag_s", "machine", "name", "replies", "stays", "steps", "value", "wanted")
 
-    def __init__(self, name: str, machine: Machine, steps: Steps, stays: bool) -> None:
-        self.name, self.machine, self.steps = name, machine, steps
+    def __init__(self, name: str, machine: Machine, begin: Callable[[], Steps], stays: bool) -> None:
+        self.name, self.machine, self.begin, self.steps = name, machine, begin, begin()
+        self.replies: list[Any] = []  # all that it was told
         self.stays = stays  # its process lives on when the steps have ended
         self.wanted: effect.Effect | None = None
         self.value: Any = None
         self.error: Exception | None = None
         self.calls = 0
         self.lag_s = 0.0  # by how much its clock stands behind: one that does not count suspend
+
+    def again(self) -> Runner:
+        """The same runner at the same point, for a fork of its world: begun anew and told the same. Steps that write
+        into something which they were given (a Held) cannot be repeated so."""
+        copy = Runner(self.name, self.machine, self.begin, self.stays)
+        copy.replies, copy.calls, copy.lag_s = list(self.replies), self.calls, self.lag_s
+        copy.value, copy.error = self.value, self.error
+        for reply in self.replies if self.wanted is not None else ():
+            copy.wanted = copy.steps.send(reply)
+        return copy
 
 
 class World:
@@ -135,7 +146,7 @@ class World:
             "command": "space_smoke run",
         }
         setting = protocol.Setting(identity, kinds.KINDS, tuple(kinds.TARGETS.values()))
-        runner = Runner(name, machine, make(setting), stays)
+        runner = Runner(name, machine, lambda: make(setting), stays)
         self._advance(runner, None)
         return runner
 
@@ -216,9 +227,12 @@ class World:
     def _advance(self, runner: Runner, reply: Any) -> None:
         """Sends a reply and performs what needs no call, until the next call is wanted."""
         try:
+            runner.replies.append(reply)
             wanted = runner.steps.send(reply)
             while type(wanted) not in _CALLS:
-                wanted = runner.steps.send(self._local(runner, wanted))
+                reply = self._local(runner, wanted)
+                runner.replies.append(reply)
+                wanted = runner.steps.send(reply)
             runner.wanted = wanted
         except StopIteration as end:
             runner.wanted, runner.value = None, end.value

@@ -96,6 +96,30 @@ def test_what_docker_could_not_remove_is_told(monkeypatch: pytest.MonkeyPatch) -
         kind.remove("b1")
 
 
+def test_a_removal_killed_between_a_container_and_its_volume_is_finished_by_the_next(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPACE_SMOKE_CACHE", str(tmp_path))
+    register.folder("b1").mkdir(parents=True)
+    containers, volumes = ["b1-worker"], ["v1", "others"]
+
+    def docker(*argv: str, **_options: object) -> proc.Done:
+        if argv[0] == "rm":
+            containers.clear()
+            raise KeyboardInterrupt  # the container is gone, its volume is not
+        for name in argv[3:] if argv[:2] == ("volume", "rm") else ():
+            volumes.remove(name)
+        return proc.Done("\n".join(volumes), "", 0, 0.0)
+
+    monkeypatch.setattr(engine, "node_containers", lambda _name: list(containers))
+    monkeypatch.setattr(engine, "inspect", lambda _c: [{"Mounts": [{"Type": "volume", "Name": "v1"}]}])
+    monkeypatch.setattr(engine, "docker", docker)
+    with pytest.raises(KeyboardInterrupt):
+        kind.remove("b1")
+    kind.remove("b1")
+    assert volumes == ["others"]
+
+
 def test_chain_ids_follow_the_image_specification() -> None:
     # The example of two layers: the second chain is the digest of "first second".
     second = hashlib.sha256(b"sha256:a sha256:b").hexdigest()
