@@ -34,7 +34,8 @@ def random_kills(on: ground.Ground, score: scoring.Score, kills: int, seed: int)
     """SIGKILLs at random steps: of a run, and in every third case of its successor too."""
     dice = random.Random(seed)  # noqa: S311  # the seed repeats a drill
     points, began, told = _points(dice), time.monotonic(), 0
-    while score.kills < kills:
+    whole = kills >= len(scoring.POINTS)  # enough to come by every point
+    while score.kills < kills or (whole and score.cycles < len(scoring.POINTS)):
         point = next(points)
         pods = score.cycles % _PODS_EVERY == 0
         killed = scoring.kill(on, score, "cycle-pods" if pods else "cycle", point)
@@ -46,7 +47,7 @@ def random_kills(on: ground.Ground, score: scoring.Score, kills: int, seed: int)
             told = score.kills // _TOLD_EVERY
             score.problems += on.audited()
             on.emit("note", sentence=_progress(on, score, kills, time.monotonic() - began))
-    if kills >= len(scoring.POINTS):
+    if whole:
         missed = [point for point in scoring.POINTS if not score.reached[point]]
         score.must(not missed, f"never killed at {', '.join(missed)}")
 

@@ -17,7 +17,6 @@ from space_smoke.faults import helm_values as declared
 from space_smoke.model import kinds, objects
 
 API = objects.Ref("apps/v1", "Deployment", "space", "api")
-DOMAIN = "public-api-mutation"
 TARGET = {
     **API.as_json(),
     "metadata": {
