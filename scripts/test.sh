@@ -22,6 +22,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 export PATH=$PWD/.venv/bin:$PATH
+# The render tests compare two Helms, of which a bench needs one; compiling one takes longer than any test may.
+python -m space_smoke.bench.tools helm helm4
 
 echo "== style, types, layers"
 ruff check .

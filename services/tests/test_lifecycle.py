@@ -67,7 +67,7 @@ def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
         "SPACE_REDIS_URL": redis_server.url,
         "SPACE_API_CLIENT_CONCURRENCY_MODE": "enforce",
         "SPACE_API_CLIENT_CONCURRENCY_LIMIT": "1",
-        "SPACE_API_CLIENT_CONCURRENCY_LEASE_S": "1",
+        "SPACE_API_CLIENT_CONCURRENCY_LEASE_S": "4",
     }
     api, other = start_api(**settings), start_api(**settings)
     path = f"/v1/sandboxes/{api.create().json()['id']}/connect"
@@ -75,8 +75,8 @@ def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
     api.stop(signal.SIGKILL)
     killed = time.monotonic()
     assert other.call("POST", path, {"hold_s": 0}).status == 429
-    stores.wait_until("the lost lease ends", lambda: other.call("POST", path, {"hold_s": 0}).status == 200, 3)
-    assert time.monotonic() - killed <= 2
+    stores.wait_until("the lost lease ends", lambda: other.call("POST", path, {"hold_s": 0}).status == 200, 6)
+    assert time.monotonic() - killed <= 5
 
 
 def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None:

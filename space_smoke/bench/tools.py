@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -169,3 +170,10 @@ def _compile(pin: Pin, place: pathlib.Path, made: pathlib.Path) -> None:
     else:
         argv = [go, "build", "-mod=readonly", *flags, "-o", str(made), pin.package]
         proc.run(argv, timeout_s=_COMPILE_S, env=env, cwd=cache.KIND / "binaries" / pin.source)
+
+
+if (
+    __name__ == "__main__"
+):  # python -m space_smoke.bench.tools NAME...: has them ready beforehand, so that no test compiles
+    for wanted in sys.argv[1:]:
+        print(obtain(wanted, lambda *_arguments, **_more: None))  # noqa: T201

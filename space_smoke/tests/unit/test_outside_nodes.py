@@ -259,19 +259,17 @@ def test_only_a_kubelet_that_cannot_be_reached_is_silent(healthz: int | None, wo
     assert nodes.kubelet(Cluster(healthz=healthz), "n1") == words  # type: ignore[arg-type]
 
 
-_NOW = datetime.now(UTC)
-
-
 def back(*, ready: str = "True", heartbeat_s: float = 0, started_s: float = 60, pods: Any = ()) -> wait.State:
     """Whether a node counts as back; times in seconds before now."""
     it = {"metadata": {"name": "n1"}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
-    renewed = (_NOW - timedelta(seconds=heartbeat_s)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    now = datetime.now(UTC)
+    renewed = (now - timedelta(seconds=heartbeat_s)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     cluster = Cluster(Lease={"spec": {"renewTime": renewed}}, pods=list(pods))
-    return nodes.returned(cluster, it, _NOW - timedelta(seconds=started_s))  # type: ignore[arg-type]
+    return nodes.returned(cluster, it, now - timedelta(seconds=started_s))  # type: ignore[arg-type]
 
 
 def reported(*, ready: str = "True", begun_s: float = 10, on: str = "n1", **meta: Any) -> dict[str, Any]:
-    begun = (_NOW - timedelta(seconds=begun_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    begun = (datetime.now(UTC) - timedelta(seconds=begun_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
     status["containerStatuses"] = [{"state": {"running": {"startedAt": begun}}}]
     return {"metadata": {"name": "p", **meta}, "spec": {"nodeName": on}, "status": status}
