@@ -1,4 +1,4 @@
-"""The two files that are made from others and checked in: the editors' schema and the table of scenarios.
+"""The two files that are made from others and checked in: the editors' schema and the tables of scenarios and faults.
 
 `write` is what `space_smoke lint --write` calls; a test compares with `contents`, so neither can be out of date unnoticed.
 """
@@ -18,7 +18,7 @@ def contents(root: pathlib.Path, tables: schema.Tables) -> Mapping[pathlib.Path,
     table = root / "README.md"
     return {
         SCHEMA: schema.text(tables),
-        table: readme.updated(_now(table), load.scenarios(root, tables)),
+        table: readme.updated(_now(table), load.scenarios(root, tables), tables.faults.values()),
     }
 
 
