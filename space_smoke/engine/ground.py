@@ -24,6 +24,7 @@ SCALE = objects.Ref("apps/v1", "Deployment", drilling.NAMESPACE, "drill-scale")
 REPLICAS = {ENV: 0, MODE: 0, SCALE: 1}  # what needs no pod has none: a cycle then waits for the API server alone
 LEASE = view.ref(drilling.DOMAIN)
 _CYCLE_S = 120.0
+_MOVED_BY_STATUS = ("resourceVersion", "managedFields")
 
 
 @dataclass(slots=True)
@@ -143,8 +144,12 @@ class Ground:
         self.cluster.send("PATCH", kube.path_of(LEASE), body=body, content="application/merge-patch+json")
 
     def snapshot(self) -> str:
-        """Lease and targets, byte for byte, without what the API server counts in status."""
-        things = [self.cluster.read(ref) for ref in (LEASE, *REPLICAS)]
+        """Lease and targets, byte for byte; of the targets without what a controller moves when it reports status."""
+        things = [self.cluster.read(LEASE)]
+        for ref in REPLICAS:
+            thing = self.cluster.read(ref)
+            kept = {key: value for key, value in thing["metadata"].items() if key not in _MOVED_BY_STATUS}
+            things.append({"metadata": kept, "spec": thing["spec"]})
         return json.dumps([{k: t[k] for k in ("metadata", "spec")} for t in things], sort_keys=True)
 
     def forget(self) -> None:
