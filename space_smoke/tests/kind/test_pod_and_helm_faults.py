@@ -101,6 +101,7 @@ def test_a_stale_deletion_is_refused_by_the_api_server_once_a_successor_has_clai
 
 
 def test_a_run_killed_with_its_pod_deleted_is_repaired_by_the_next(cluster: kube.Kube) -> None:
+    wait.rollout(cluster, conftest.API, timeout_s=90)  # the pod that the test before deleted may still be ending
     before = pods(cluster, "space-api")
     killing.killed(cluster, API_POD, "act:after")
     leases = tenure.Tenure(cluster, "space", "kind-test-next", None, lambda *_a, **_k: None)
