@@ -18,6 +18,7 @@ from space_smoke import errors
 from space_smoke.bench import cache, engine, images, proc, register
 
 CREATE_S = 300.0
+GROUP = "space-smoke.dev/group"  # the label of a node in kind/bench.yaml
 
 # What kind says when a stage begins, and what that means to others.
 MILESTONES = {"Starting control-plane": "nodes", "Installing CNI": "api"}
@@ -35,7 +36,7 @@ def roles() -> list[str]:
 
 def groups() -> list[str]:
     """The node group of each node; "" for a node without one."""
-    return [node.get("labels", {}).get("space-smoke.dev/group", "") for node in _shape()["nodes"]]
+    return [node.get("labels", {}).get(GROUP, "") for node in _shape()["nodes"]]
 
 
 def configuration(node_image: images.NodeImage, audit_folder: pathlib.Path, api_port: int) -> dict[str, Any]:

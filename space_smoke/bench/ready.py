@@ -16,7 +16,7 @@ from space_smoke.model import objects
 
 def nodes(access: kube.Kube) -> wait.State:
     found = access.listed("v1", "Node")
-    ready = [node for node in found if _condition(node, "Ready") == "True"]
+    ready = [node for node in found if condition(node, "Ready") == "True"]
     words = f"{len(ready)} of {len(kind.roles())} nodes Ready"
     return wait.State(len(ready) == len(kind.roles()) == len(found), words)
 
@@ -31,23 +31,33 @@ def returned(access: kube.Kube, started: Sequence[str], paused: Sequence[str], s
         return state
     for node in (*started, *paused):
         lease = access.read(objects.Ref("coordination.k8s.io/v1", "Lease", "kube-node-lease", node))
-        if _moment(lease["spec"]["renewTime"]) < since:
+        if moment(lease["spec"]["renewTime"]) < since:
             return wait.State(False, f"the kubelet of {node} has not reported yet")
     for pod in access.listed("v1", "Pod") if started else ():
-        for container in (pod.get("status") or {}).get("containerStatuses") or ():
-            begun = ((container.get("state") or {}).get("running") or {}).get("startedAt")
-            if pod["spec"].get("nodeName") in started and begun and _moment(begun) < since.replace(microsecond=0):
-                return wait.State(False, f"pod {pod['metadata']['name']} is as it was before its node was started")
+        if pod["spec"].get("nodeName") in started and older(pod, since):
+            return wait.State(False, f"pod {pod['metadata']['name']} is as it was before its node was started")
     return state
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+def older(pod: Mapping[str, Any], when: datetime) -> bool:
+    """Whether what is told of a pod is from before a moment: one of its containers runs since earlier than that."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or ():
+        begun = ((container.get("state") or {}).get("running") or {}).get("startedAt")
+        if begun and moment(begun) < when.replace(microsecond=0):
+            return True
+    return False
 
 
-def _condition(thing: objects.Object, name: str) -> str:
+def moment(text: str) -> datetime:
+    """A time as Kubernetes or Docker writes it; Docker gives nanoseconds, of which microseconds are kept."""
+    head, dot, rest = text.rstrip("Z").partition(".")
+    return datetime.fromisoformat(f"{head}{dot}{rest[:6]}+00:00")
+
+
+def condition(thing: objects.Object, name: str) -> str:
+    """True, False or Unknown, as a node or pod says."""
     conditions = (thing.get("status") or {}).get("conditions") or ()
-    return next((one["status"] for one in conditions if one["type"] == name), "Unknown")
+    return next((str(one["status"]) for one in conditions if one["type"] == name), "Unknown")
 
 
 def daemons(access: kube.Kube, name: str) -> wait.State:

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import engine, kube, releases
+from space_smoke.bench import engine, kind, kube, releases
 
 _FOLDER = "/var/local-path/ready"  # below the folder in which the provisioner makes its own
-_GROUP = "space-smoke.dev/group"
 
 
 def folders(bench: str, volumes: Iterable[releases.Volume]) -> None:
@@ -43,7 +42,7 @@ def create(access: kube.Kube, volumes: Iterable[releases.Volume]) -> list[str]:
 
 def manifest(volume: releases.Volume) -> dict[str, Any]:
     """A `local` volume and not a hostPath one: only the former is given to the pod's group (fsGroup)."""
-    at_group = {"matchExpressions": [{"key": _GROUP, "operator": "In", "values": [volume.group]}]}
+    at_group = {"matchExpressions": [{"key": kind.GROUP, "operator": "In", "values": [volume.group]}]}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

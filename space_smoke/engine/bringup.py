@@ -21,7 +21,6 @@ from space_smoke.engine import doctor, down, steps
 from space_smoke.model import objects
 
 LOCK_S = 900.0
-GROUP_LABEL = "space-smoke.dev/group"
 NAMESPACES = ("space-smoke", "space")
 _RETURN_S = 90.0
 
@@ -251,9 +250,9 @@ def node_groups(work: Work) -> str:
     )
     wanted = sorted(group for group in kind.groups() if group)
     found = sorted(
-        labels[GROUP_LABEL]
+        labels[kind.GROUP]
         for node in work.kube.listed("v1", "Node")
-        if GROUP_LABEL in (labels := objects.labels_of(node))
+        if kind.GROUP in (labels := objects.labels_of(node))
     )
     if found != wanted:
         raise errors.BenchError(

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import injection, kube, life, perform, wait
+from space_smoke.bench import injection, kind, kube, life, perform, wait
 from space_smoke.bench.outside import place, table
 from space_smoke.faults import kinds as fault_kinds
 from space_smoke.lease import abandon, protocol
 from space_smoke.model import effect, kinds, objects, record, scenario
 
 _RENEW_S = 60.0
-_GROUP = "space-smoke.dev/group"
 _SWEPT = tuple(fault_kinds.TARGETS.values())
 
 
@@ -105,7 +104,9 @@ class Tenure:
         return objects.Ref(api_version, kind, target.namespace or self._namespace, target.name)
 
     def _node(self, name: str) -> str:
-        grouped = [thing["metadata"]["name"] for thing in self._cluster.listed("v1", "Node", "", f"{_GROUP}={name}")]
+        grouped = [
+            thing["metadata"]["name"] for thing in self._cluster.listed("v1", "Node", "", f"{kind.GROUP}={name}")
+        ]
         return str(grouped[0]) if len(grouped) == 1 else name
 
     def value_of(self, item: record.Record) -> objects.Json:

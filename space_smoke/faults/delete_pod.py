@@ -32,26 +32,14 @@ def address(arguments: scenario.Arguments, _target: objects.Object) -> Mapping[s
     return field | ({"grace_s": int(arguments["grace_s"])} if "grace_s" in arguments else {})
 
 
-def wanted(_arguments: scenario.Arguments, _field: Mapping[str, Any]) -> objects.Json:
-    return {"done": True}
-
-
-def describe(value: objects.Json) -> str:
-    return "pod deleted" if value == {"done": True} else "pod there"
-
-
-KIND = kinds.FaultKind(
+KIND = kinds.once(
     name="delete-pod",
     summary="a pod of a Deployment or StatefulSet is deleted",
     domain="public-api-mutation",
     targets=("deployment", "statefulset"),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
-    wanted=wanted,
-    write=kinds.write_nothing,
-    describe=describe,
-    outside=True,
-    reversible=False,
+    done="pod deleted",
+    before="pod there",
     waits_for="the workload has all its pods again, Ready",
 )

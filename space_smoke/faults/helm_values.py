@@ -83,17 +83,14 @@ def _name(path: tuple[str, ...]) -> str:
     return ".".join(part.replace(".", "\\.") for part in path)
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="helm-values",
     summary="a Helm release is upgraded to other values",
     domain="public-api-mutation",
     targets=("deployment",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
     takes_s=60.0,  # a second on an idle machine
 )

@@ -85,16 +85,13 @@ def describe(value: objects.Json) -> str:
     return "packets dropped" if rules is True else "no rules" if rules is False else "other rules"
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="network-drop",
     summary="packets between pods are dropped in a node",
     domain="public-api-mutation",
     targets=("node",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

@@ -33,16 +33,13 @@ def describe(value: objects.Json) -> str:
     return network_drop.describe(value).replace("packets dropped", "packets lost at random")
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="network-loss",
     summary="packets between pods are lost at random in a node",
     domain="public-api-mutation",
     targets=("node",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=network_drop.wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

@@ -44,16 +44,13 @@ def describe(value: objects.Json) -> str:
     return "stopped" if state == "exited" else str(state or "not known")
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="pause-node",
     summary="a Kind node is frozen",
     domain="public-api-mutation",
     targets=("node",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

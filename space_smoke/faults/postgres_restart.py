@@ -25,26 +25,14 @@ def address(arguments: scenario.Arguments, _target: objects.Object) -> Mapping[s
     return {"mode": arguments.get("mode", "fast")}
 
 
-def wanted(_arguments: scenario.Arguments, _field: Mapping[str, Any]) -> objects.Json:
-    return {"done": True}
-
-
-def describe(value: objects.Json) -> str:
-    return "restarted" if value == {"done": True} else "not restarted"
-
-
-KIND = kinds.FaultKind(
+KIND = kinds.once(
     name="postgres-restart",
     summary="the Postgres server restarts",
     domain="public-api-mutation",
     targets=("statefulset",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
-    wanted=wanted,
-    write=kinds.write_nothing,
-    describe=describe,
-    outside=True,
-    reversible=False,
+    done="restarted",
+    before="not restarted",
     waits_for="the restarted server takes connections",
 )

@@ -61,16 +61,13 @@ def describe(value: objects.Json) -> str:
     return repr(value["value"]) if "value" in value else "not set"
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="postgres-setting",
     summary="new sessions of a database or a role begin with another value of a setting",
     domain="public-api-mutation",
     targets=("statefulset",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

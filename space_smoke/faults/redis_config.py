@@ -40,16 +40,13 @@ def describe(value: objects.Json) -> str:
     return repr(value["value"]) if isinstance(value, Mapping) and "value" in value else "not known"
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="redis-config",
     summary="a setting of a running Redis gets another value",
     domain="public-api-mutation",
     targets=("deployment",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

@@ -16,26 +16,14 @@ def address(_arguments: scenario.Arguments, _target: objects.Object) -> Mapping[
     return {}
 
 
-def wanted(_arguments: scenario.Arguments, _field: Mapping[str, Any]) -> objects.Json:
-    return {"done": True}
-
-
-def describe(value: objects.Json) -> str:
-    return "scripts flushed" if value == {"done": True} else "scripts not flushed"
-
-
-KIND = kinds.FaultKind(
+KIND = kinds.once(
     name="redis-flush-scripts",
     summary="a running Redis forgets its cached scripts",
     domain="public-api-mutation",
     targets=("deployment",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
-    wanted=wanted,
-    write=kinds.write_nothing,
-    describe=describe,
-    outside=True,
-    reversible=False,
+    done="scripts flushed",
+    before="scripts not flushed",
     waits_for="Redis answers",
 )

@@ -43,16 +43,13 @@ def describe(value: objects.Json) -> str:
     return "paused" if value == {"paused": True} else "answering"
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="redis-pause",
     summary="a running Redis answers nobody for a while",
     domain="public-api-mutation",
     targets=("deployment",),
     schema=SCHEMA,
     address=address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=describe,
-    outside=True,
 )

@@ -14,16 +14,13 @@ def wanted(_arguments: scenario.Arguments, _field: Mapping[str, Any]) -> objects
     return {"state": "exited"}
 
 
-KIND = kinds.FaultKind(
+KIND = kinds.beyond(
     name="stop-node",
     summary="a Kind node is shut down",
     domain="public-api-mutation",
     targets=("node",),
     schema=pause_node.SCHEMA,
     address=pause_node.address,
-    read=kinds.read_outside,
     wanted=wanted,
-    write=kinds.write_nothing,
     describe=pause_node.describe,
-    outside=True,
 )

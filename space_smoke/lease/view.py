@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from space_smoke.model import effect, objects, record
+from space_smoke.model import effect, fence, objects, record
 
 T = TypeVar("T")
 Steps = Generator[effect.Effect, Any, T]
@@ -16,7 +16,7 @@ NAMESPACE = "space-smoke"
 API_VERSION = "coordination.k8s.io/v1"
 LABEL = "space-smoke.dev/fault-lease"  # on every Lease of ours, so that one list finds them all
 HOLDER = "space-smoke.dev/holder"
-FENCE = "space-smoke.dev/fence"
+FENCE = fence.NAME
 NEEDS_REPAIR = "space-smoke.dev/needs-repair"
 FINALIZER = "space-smoke.dev/open-faults"
 FENCED = "space-smoke.dev/fenced"  # label on every target that ever carried a fault
@@ -25,7 +25,7 @@ DURATION_S = 3600
 # A write may still be on its way when the holder stops believing in its tenure: requests end before this margin begins.
 MARGIN_S = 60.0
 REQUEST_S = 10.0
-BEYOND = 2**63  # what counts for a fence that cannot be read
+BEYOND = fence.BEYOND
 ANNOTATION_BYTES = 262_144  # Kubernetes: apimachinery's limit for all annotations of one object together
 
 
@@ -33,8 +33,8 @@ def ref(domain: str) -> objects.Ref:
     return objects.Ref(API_VERSION, "Lease", NAMESPACE, domain)
 
 
-def target_fence(domain: str) -> str:
-    return f"{FENCE}.{domain}"
+target_fence = fence.key
+fence_on = fence.on
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,6 @@ def parse(thing: objects.Object) -> View:
         unreadable=unreadable,
         thing=thing,
     )
-
-
-def fence_on(target: objects.Object, domain: str) -> int | None:
-    """The fence a target carries for a domain; None when it was never stamped, BEYOND when it is not a number."""
-    text = objects.annotations_of(target).get(target_fence(domain))
-    if text is None:
-        return None
-    return int(text) if text.isdecimal() and len(text) < 19 else BEYOND
 
 
 def highest_fence(targets: Iterable[objects.Object], domain: str) -> int:

@@ -66,6 +66,22 @@ def write_nothing(_target: objects.Object, _field: Mapping[str, Any], _value: ob
     return []
 
 
+def beyond(**said: Any) -> FaultKind:
+    """A kind whose value lies outside of the API server. `said` is everything else that a FaultKind says of itself."""
+    return FaultKind(**said, read=read_outside, write=write_nothing, outside=True)
+
+
+def once(*, done: str, before: str, **said: Any) -> FaultKind:
+    """A kind outside that cannot be taken back: its value is {"done": bool}, told as `done` or `before`."""
+    value = {"done": True}
+    return beyond(
+        **said,
+        wanted=lambda _arguments, _field: value,
+        describe=lambda seen: done if seen == value else before,
+        reversible=False,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class LoadKind:
     """Traffic. How it is driven lives in `space_smoke.loads`; this is what a scenario may say of it."""

@@ -8,20 +8,11 @@ from urllib.parse import urlencode
 from space_smoke import errors
 from space_smoke.bench import kube
 from space_smoke.bench.outside import place
+from space_smoke.model import fence as fences
 from space_smoke.model import objects
 
-PREFIX = "space-smoke.dev/fence."
 _PATCH = "application/json-patch+json"
 _ATTEMPTS = 4
-_BEYOND = 2**63
-
-
-def on(thing: objects.Object, domain: str) -> int | None:
-    """The fence an object carries; None when it carries none, a number above all others when it cannot be read."""
-    text = objects.annotations_of(thing).get(PREFIX + domain)
-    if text is None:
-        return None
-    return int(text) if text.isdecimal() and len(text) < 19 else _BEYOND
 
 
 def raised(
@@ -39,7 +30,7 @@ def raised(
             return None
         if status != 200:
             raise errors.ApiError(f"{ref} could not be read: {thing.get('message', '')[:200]}", status=status)
-        there = on(thing, domain)
+        there = fences.on(thing, domain)
         if there is not None and there > fence:
             raise place.Refusal(409, str(there))
         if there == fence:
@@ -60,13 +51,13 @@ def raised(
 
 def must_be(thing: objects.Object, domain: str, fence: int) -> None:
     """Raises Refusal(409) unless the object carries exactly this fence."""
-    there = on(thing, domain)
+    there = fences.on(thing, domain)
     if there != fence:
         raise place.Refusal(409, "" if there is None else str(there))
 
 
 def _stamp(thing: objects.Object, domain: str, there: int | None, fence: int) -> list[objects.Operation]:
-    key = PREFIX + domain
+    key = fences.key(domain)
     if there is None:
         guard = objects.test(thing["metadata"]["resourceVersion"], "metadata", "resourceVersion")
     else:

@@ -15,7 +15,7 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.bench import kube
-from space_smoke.bench.outside import fence_note
+from space_smoke.model import fence as fences
 
 POLICY = "space-smoke-fence"
 _BINDING = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/{POLICY}"
@@ -60,5 +60,5 @@ def _as(cluster: kube.Kube, domain: str, fence: int) -> dict[str, Any]:
     if status >= 300:
         raise errors.ApiError(f"our own user could not be read: {answer.get('message', '')}", status=status)
     info = answer["status"]["userInfo"]
-    extra = {**(info.get("extra") or {}), fence_note.PREFIX + domain: [str(fence)]}
+    extra = {**(info.get("extra") or {}), fences.key(domain): [str(fence)]}
     return {"as": info["username"], "as-groups": info.get("groups") or [], "as-user-extra": extra}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import cache, engine, kube, proc, wait
+from space_smoke.bench import cache, engine, kube, proc, ready, wait
 from space_smoke.bench.outside import node_script, place
 from space_smoke.model import kinds, objects
 
@@ -59,7 +59,7 @@ class Containers:
             return wait.State(False, f"container {field['container']} is {value['state']}", hopeless=True)
         words = kubelet(self._cluster, ref.name)
         if expect["state"] == "running":
-            started = _moment(seen["State"]["StartedAt"])
+            started = ready.moment(seen["State"]["StartedAt"])
             state = returned(self._cluster, thing, started) if words == "answers" else wait.State(False, words)
             state = routed(ref.name, self._cluster.listed("v1", "Node")) if state.done else state
         else:
@@ -137,11 +137,11 @@ def returned(cluster: kube.Kube, node: objects.Object, started: datetime) -> wai
     A node that does not report is called Ready for 40 s more, and its pods with it: old news is told by its time.
     """
     name = node["metadata"]["name"]
-    if _condition(node, "Ready") != "True":
+    if ready.condition(node, "Ready") != "True":
         return wait.State(False, f"{name} is not Ready")
     lease = cluster.read(objects.Ref("coordination.k8s.io/v1", "Lease", "kube-node-lease", name))
     since = max(started, datetime.now(UTC) - timedelta(seconds=_HEARTBEAT_S))
-    if _moment(lease["spec"]["renewTime"]) < since:
+    if ready.moment(lease["spec"]["renewTime"]) < since:
         return wait.State(False, f"the kubelet of {name} has not reported yet")
     for pod in cluster.listed("v1", "Pod"):
         status = pod.get("status") or {}
@@ -150,11 +150,9 @@ def returned(cluster: kube.Kube, node: objects.Object, started: datetime) -> wai
         told = f"pod {pod['metadata']['name']}"
         if "deletionTimestamp" in pod["metadata"]:
             return wait.State(False, f"{told} is being removed")
-        for container in status.get("containerStatuses") or ():
-            begun = ((container.get("state") or {}).get("running") or {}).get("startedAt")
-            if begun and _moment(begun) < started.replace(microsecond=0):
-                return wait.State(False, f"{told} is as it was before its node was started")
-        if _condition(pod, "Ready") != "True":
+        if ready.older(pod, started):
+            return wait.State(False, f"{told} is as it was before its node was started")
+        if ready.condition(pod, "Ready") != "True":
             return wait.State(False, f"{told} is not Ready")
     return wait.State(True, f"{name} and its pods are Ready")
 
@@ -190,14 +188,3 @@ def _address(node: objects.Object) -> str:
 
 def _value(seen: dict[str, Any]) -> dict[str, str]:
     return {"state": str(seen["State"]["Status"])}
-
-
-def _condition(thing: objects.Object, name: str) -> str:
-    conditions = (thing.get("status") or {}).get("conditions") or ()
-    return next((str(one["status"]) for one in conditions if one["type"] == name), "Unknown")
-
-
-def _moment(text: str) -> datetime:
-    """A time as Kubernetes or Docker writes it; Docker gives nanoseconds, of which microseconds are kept."""
-    head, dot, rest = text.rstrip("Z").partition(".")
-    return datetime.fromisoformat(f"{head}{dot}{rest[:6]}+00:00")

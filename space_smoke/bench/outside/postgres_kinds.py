@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from space_smoke import errors
 from space_smoke.bench import kube, wait
@@ -25,15 +25,27 @@ _QUOTED_LISTS = (
 )
 
 
-class Setting:
-    """ALTER DATABASE or ALTER ROLE ... SET of one parameter. A value is {"value": text} or {"absent": true}, as
-    pg_db_role_setting has it."""
+class _Kind:
+    """What both places share. `now` gives the value as an SQL expression."""
 
-    def __init__(self, cluster: kube.Kube) -> None:
+    def __init__(self, cluster: kube.Kube, now: Callable[[place.Field], str]) -> None:
+        self._cluster, self._now = cluster, now
         self._server = postgres.Server(cluster)
 
     def watching(self, ref: objects.Ref) -> place.Watched:
         return [("v1", "Pod", ref.namespace)]
+
+    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
+        with _answered(ref):
+            return self._server.claim(ref, domain, fence, self._now(field), timeout_s)
+
+
+class Setting(_Kind):
+    """ALTER DATABASE or ALTER ROLE ... SET of one parameter. A value is {"value": text} or {"absent": true}, as
+    pg_db_role_setting has it."""
+
+    def __init__(self, cluster: kube.Kube) -> None:
+        super().__init__(cluster, _stored)
 
     def sense(self, ref: objects.Ref, field: place.Field) -> tuple[place.Field, objects.Json]:
         """Refuses what cannot be set this way, and what could not be looked at from a session."""
@@ -55,12 +67,6 @@ class Setting:
             raise place.Refusal(422, f"{setting} cannot be set for a database or a role (it is {context})")
         return field, found["value"]
 
-    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
-        try:
-            return self._server.claim(ref, domain, fence, _stored(field), timeout_s)
-        except postgres.SqlError as error:
-            raise errors.ApiError(f"postgres of {ref}: {error}", status=0) from error
-
     def alter(
         self,
         ref: objects.Ref,
@@ -81,7 +87,7 @@ class Setting:
         """By a new session of the kind that it is meant for, and by the catalog."""
         setting = postgres.literal(field["setting"])
         given = f"set_config({setting}, {postgres.literal(expect['value'])}, true)" if "value" in expect else "NULL"
-        try:
+        with _answered(ref):
             # What Postgres shows for the value ('5000' as 5s) is asked first, where it cannot reach any other session.
             found, pod = self._server.ask(
                 ref, f"SELECT json_build_object('stored', {_stored(field)}, 'shown', {given})"
@@ -92,8 +98,6 @@ class Setting:
                 f"SELECT json_build_object('value', current_setting({setting}, true), "
                 f"'source', (SELECT source FROM pg_settings WHERE name = {setting}))",
             )
-        except postgres.SqlError as error:
-            raise errors.ApiError(f"postgres of {ref}: {error}", status=0) from error
         source = _SOURCES[bool(field["database"]), bool(field["role"])]
         effect = seen["value"] == found["shown"] if "value" in expect else seen["source"] != source
         words = f"stored {json.dumps(found['stored'])}; a new session has {seen['value']!r} ({seen['source']})"
@@ -101,16 +105,12 @@ class Setting:
         return wait.State(effect and stored == expect, words, thing={**pod.target, kinds.OUTSIDE: stored})
 
 
-class Restart:
+class Restart(_Kind):
     """The server stops and its container starts anew. A value is {"done": bool}: its start time is another one than when
     it was sensed, which the field then holds."""
 
     def __init__(self, cluster: kube.Kube) -> None:
-        self._cluster = cluster
-        self._server = postgres.Server(cluster)
-
-    def watching(self, ref: objects.Ref) -> place.Watched:
-        return [("v1", "Pod", ref.namespace)]
+        super().__init__(cluster, _restarted)
 
     def sense(self, ref: objects.Ref, field: place.Field) -> tuple[place.Field, objects.Json]:
         """Refuses a server that was restarted so often of late that the kubelet would hold the next start back for longer
@@ -127,12 +127,6 @@ class Restart:
             )
         full = {"started": found["started"], **field}
         return full, {"done": found["started"] != full["started"]}
-
-    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
-        try:
-            return self._server.claim(ref, domain, fence, _restarted(field), timeout_s)
-        except postgres.SqlError as error:
-            raise errors.ApiError(f"postgres of {ref}: {error}", status=0) from error
 
     def alter(
         self,
@@ -162,10 +156,8 @@ class Restart:
 
     def settled(self, ref: objects.Ref, field: place.Field, expect: objects.Json) -> wait.State:
         """A restart is in effect when another server answers; it is over when the pod is ready besides."""
-        try:
+        with _answered(ref):
             value, pod = self._server.ask(ref, f"SELECT {_restarted(field)}")
-        except postgres.SqlError as error:
-            raise errors.ApiError(f"postgres of {ref}: {error}", status=0) from error
         thing = {**pod.target, kinds.OUTSIDE: value}
         if expect == {"done": True}:
             return wait.State(
@@ -179,6 +171,15 @@ class Restart:
 # The fifth restart of a pod waits 80 s.
 _RESTARTS, _FORGOTTEN_S = 4, 600
 _STARTED = "extract(epoch FROM pg_postmaster_start_time())::text"
+
+
+@contextlib.contextmanager
+def _answered(ref: objects.Ref) -> Iterator[None]:
+    """What the server refuses where no refusal is meant tells nothing of the value."""
+    try:
+        yield
+    except postgres.SqlError as error:
+        raise errors.ApiError(f"postgres of {ref}: {error}", status=0) from error
 
 
 def _restarted(field: place.Field) -> str:

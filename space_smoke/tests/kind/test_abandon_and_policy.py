@@ -16,12 +16,12 @@ import yaml
 from space_smoke.bench import kube, proc, wait
 from space_smoke.bench.outside import fence_note, helm_identity, helm_storage
 from space_smoke.engine import preflight, tenure
-from space_smoke.model import objects, scenario
+from space_smoke.model import fence, objects, scenario
 from space_smoke.tests.kind import conftest, killing, test_pod_and_helm_faults
 
 DOMAIN = "public-api-mutation"
 MERGE = "application/merge-patch+json"
-FENCE = fence_note.PREFIX + DOMAIN
+FENCE = fence.key(DOMAIN)
 SCALE = scenario.Fault("none", "scale", scenario.Target("deployment", "space-redis"), {"replicas": 0}, ())
 MANIFEST = conftest.PROJECT / "kind/admission/fence.yaml"
 _COLLECTIONS = {

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from space_smoke import errors
-from space_smoke.bench import engine, proc, wait
+from space_smoke.bench import engine, proc, ready, wait
 from space_smoke.bench.outside import cordon, ends, network, node_script, nodes, place
 from space_smoke.model import objects
 
@@ -314,9 +314,9 @@ def test_a_node_is_not_back_before_routes_lead_both_ways(monkeypatch: pytest.Mon
 
 
 def test_times_of_docker_and_of_kubernetes_are_read_alike() -> None:
-    read = nodes._moment("2026-01-02T03:04:05.123456789Z")
-    assert read == nodes._moment("2026-01-02T03:04:05.123456Z") == datetime(2026, 1, 2, 3, 4, 5, 123456, UTC)
-    assert nodes._moment("2026-01-02T03:04:05Z") == datetime(2026, 1, 2, 3, 4, 5, 0, UTC)
+    read = ready.moment("2026-01-02T03:04:05.123456789Z")
+    assert read == ready.moment("2026-01-02T03:04:05.123456Z") == datetime(2026, 1, 2, 3, 4, 5, 123456, UTC)
+    assert ready.moment("2026-01-02T03:04:05Z") == datetime(2026, 1, 2, 3, 4, 5, 0, UTC)
 
 
 def test_a_cordon_is_in_effect_by_its_taint_and_not_by_its_field() -> None:
