@@ -41,4 +41,4 @@ export SPACE_SMOKE_BENCH=${SPACE_SMOKE_BENCH:-space-smoke}
 space_smoke up --name "$SPACE_SMOKE_BENCH"
 pytest -n 2 -m 'not kind' "$@"
 echo "== tests on the Kind bench"
-pytest -m kind "$@"
+pytest -m kind --durations=20 "$@"

@@ -160,7 +160,9 @@ def pods_of(cluster: kube.Kube, deployment: objects.Object) -> list[Pod]:
     newest = _newest_hash(cluster, deployment, namespace, selector)
     found = []
     for pod in cluster.listed("v1", "Pod", namespace, selector):
-        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        terminating = "deletionTimestamp" in pod["metadata"]
+        # One that ended by itself (an eviction, say) stays until somebody collects it; a deleted one is about to be gone.
+        if not terminating and (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
             continue
         conditions = {c["type"]: c["status"] for c in objects.dig(pod, "status", "conditions") or ()}
         found.append(
@@ -169,7 +171,7 @@ def pods_of(cluster: kube.Kube, deployment: objects.Object) -> list[Pod]:
                 node=pod["spec"].get("nodeName", ""),
                 address=str(objects.dig(pod, "status", "podIP") or ""),
                 ready=conditions.get("Ready") == "True",
-                terminating="deletionTimestamp" in pod["metadata"],
+                terminating=terminating,
                 current=objects.labels_of(pod).get("pod-template-hash") == newest,
                 thing=pod,
             )
