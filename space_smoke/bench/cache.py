@@ -3,6 +3,7 @@
     $SPACE_SMOKE_CACHE, or $XDG_CACHE_HOME/space-smoke, or ~/.cache/space-smoke
       binaries/KEY/       programs, by digest of their recipe        debian/KEY.tar    Debian roots
       work/NAME/          half-made pieces; whoever holds NAME's lock may remove what it finds there
+      scratch/PROCESS/    what one process needs for a moment; whoever finds the process dead removes it
       locks/NAME.lock     one flock per piece and per bench; the file's text says which process took it
       benches/NAME/       bench.json, kubeconfig and audit policy of one bench
 
@@ -24,6 +25,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -193,6 +195,22 @@ def workshop(name: str, emit: Emit, *, timeout_s: float) -> Iterator[pathlib.Pat
             yield place
         finally:
             clear(place)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[pathlib.Path]:
+    """An empty folder that only this user may read, gone afterwards. Without a lock: a stopped process must not hold up
+    the one that takes over from it. What killed processes left is removed first."""
+    place = folder() / "scratch"
+    place.mkdir(exist_ok=True)
+    for left in place.iterdir():
+        host, boot_id, pid, ticks, _ = left.name.split("+")
+        if Process(int(pid), int(ticks), boot_id, host).dead():
+            shutil.rmtree(left, ignore_errors=True)  # another may be at it too
+    mine = Process.current()
+    prefix = "+".join((mine.host, mine.boot_id, str(mine.pid), str(mine.start_ticks), ""))
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as made:
+        yield pathlib.Path(made)
 
 
 def clear(place: pathlib.Path) -> None:

@@ -51,8 +51,10 @@ class Replay:
         before = len(self.violations)
         ours = [(purpose, entry) for entry in entries if (purpose := purpose_of(entry))]
         for purpose, entry in sorted(ours, key=lambda pair: _when(pair[1])):
-            lease = objects.dig(entry, "objectRef", "resource") == "leases"
-            if self._is_other(entry, lease):
+            resource = objects.dig(entry, "objectRef", "resource")
+            lease = resource == "leases"
+            # An Event only tells; it is nobody's target.
+            if resource == "events" or self._is_other(entry, lease):
                 continue
             if not _good(entry):
                 self.refused[purpose] += 1

@@ -17,7 +17,6 @@ way leaves a failed revision, which the next upgrade of the release (`space_smok
 from __future__ import annotations
 
 import pathlib
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 import yaml
 
 from space_smoke import errors
-from space_smoke.bench import helm, kube, tools, wait
+from space_smoke.bench import cache, helm, kube, tools, wait
 from space_smoke.bench.outside import fence_note, helm_identity, helm_storage, place, values, workload
 from space_smoke.model import kinds, objects
 
@@ -72,8 +71,7 @@ class HelmValues:
         timeout_s: float,
     ) -> objects.Json:
         ends = time.monotonic() + timeout_s
-        with tempfile.TemporaryDirectory(prefix="space-smoke-helm-") as made:
-            folder = pathlib.Path(made)
+        with cache.scratch() as folder:
             fence_note.must_be(self._cluster.read(ref), domain, fence)
             history = self._history(field)
             if value_of(history[-1], field) != before:
@@ -116,8 +114,7 @@ class HelmValues:
 
     def _rehearse(self, ref: objects.Ref, field: place.Field, last: helm_storage.Revision) -> None:
         """Renders the chart with the wanted values and with the standing ones, without the cluster."""
-        with tempfile.TemporaryDirectory(prefix="space-smoke-helm-") as made:
-            folder = pathlib.Path(made)
+        with cache.scratch() as folder:
             rendered = []
             for config in (last.config, values.written(last.config, field["paths"], field["wanted"]["values"])):
                 file = _write(folder, config)

@@ -178,6 +178,31 @@ def test_what_a_dead_run_left_in_a_workshop_is_gone_when_it_is_entered_again(tmp
     assert not left.parent.exists()
 
 
+DWELLER = """
+    import pathlib, time
+    from space_smoke.bench import cache
+    with cache.scratch() as place:
+        (place / "kubeconfig").write_text("secret")
+        pathlib.Path("{0}/made").touch()
+        time.sleep(300)
+"""
+
+
+def test_what_a_killed_run_left_in_its_scratch_folder_is_removed_by_the_next_and_a_living_runs_is_not(
+    tmp_path: pathlib.Path,
+) -> None:
+    run = subprocess.Popen([sys.executable, "-c", textwrap.dedent(DWELLER.format(tmp_path))])
+    wait_for(tmp_path / "made")
+    with cache.scratch() as mine:
+        assert mine.stat().st_mode & 0o077 == 0
+        assert len(list(mine.parent.iterdir())) == 2
+    run.kill()
+    run.wait()
+    with cache.scratch() as mine:
+        assert list(mine.parent.iterdir()) == [mine]
+    assert list(mine.parent.iterdir()) == []
+
+
 def test_a_folder_with_a_mount_in_it_is_not_removed() -> None:
     with pytest.raises(errors.BenchError, match="has mounts in it"):
         cache.clear(pathlib.Path("/proc"))

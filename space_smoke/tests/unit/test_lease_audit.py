@@ -143,3 +143,9 @@ def test_writes_for_another_domain_do_not_count() -> None:
     seen = audit.replay([stamp(4, 1), entry("restore", other, at=2)], DOMAIN)
     assert seen.violations == []
     assert "restore" not in seen.committed
+
+
+def test_the_event_that_tells_of_an_abandonment_is_no_write_to_a_target() -> None:
+    told = entry("create", [], at=1)
+    told["objectRef"] = {"resource": "events", "namespace": "space-smoke", "name": "abandoned-f1-3"}
+    assert audit.replay([told], DOMAIN).violations == []
