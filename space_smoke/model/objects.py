@@ -6,6 +6,7 @@ of the write (and again at each storage retry), so a `test` in front of a change
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,7 @@ def ref_of(thing: Object) -> Ref:
     return Ref(thing["apiVersion"], thing["kind"], meta.get("namespace", ""), meta["name"], meta.get("uid", ""))
 
 
+@functools.lru_cache(maxsize=4096)
 def pointer(*keys: str | int) -> str:
     """An RFC 6901 pointer: each key escaped (`~` as ~0, `/` as ~1)."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)

@@ -7,6 +7,7 @@ it by name and leaves it where it is.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -149,15 +150,10 @@ def encode(record: Record) -> str:
 
 def decode(key: str, text: str) -> Record | Unreadable:
     """The record under annotation `key`, or why it must be left alone."""
-    try:
-        raw = json.loads(text)
-    except ValueError as error:
-        return Unreadable(key, f"it is not JSON ({error})")
-    if isinstance(raw, dict) and isinstance(raw.get("schema"), int) and raw["schema"] > SCHEMA:
-        return Unreadable(key, f"it has schema {raw['schema']}, and this version of space_smoke knows {SCHEMA}")
-    problem = next(iter(_VALIDATOR.iter_errors(raw)), None)
-    if problem is not None:
-        return Unreadable(key, f"{problem.json_path}: {problem.message[:200]}")
+    reason = _broken_rule(text)
+    if reason:
+        return Unreadable(key, reason)
+    raw = json.loads(text)
     if key != PREFIX + raw["id"]:
         return Unreadable(key, f"its id is {raw['id']!r}, which does not belong under this key")
     target = raw["target"]
@@ -177,6 +173,20 @@ def decode(key: str, text: str) -> Record | Unreadable:
         last_error=raw.get("lastError", ""),
         cluster=raw.get("cluster", ""),
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _broken_rule(text: str) -> str:
+    """Which rule of the shape a record's text breaks, or "". A runner reads its records again at every write, and judging
+    them against the schema costs more than all the rest of a renewal: the same text is judged once."""
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        return f"it is not JSON ({error})"
+    if isinstance(raw, dict) and isinstance(raw.get("schema"), int) and raw["schema"] > SCHEMA:
+        return f"it has schema {raw['schema']}, and this version of space_smoke knows {SCHEMA}"
+    problem = next(iter(_VALIDATOR.iter_errors(raw)), None)
+    return "" if problem is None else f"{problem.json_path}: {problem.message[:200]}"
 
 
 def read_all(annotations: Mapping[str, str]) -> tuple[tuple[Record, ...], tuple[Unreadable, ...]]:
