@@ -136,18 +136,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     running: list[Started] = []
 
     def begin(*argv: str, env: dict[str, str] | None = None) -> Started:
-        runs = tmp_path / f"runs-{len(running)}"
-        more = ["--runs", str(runs)] if argv[0] in ("run", "report") else []
-        child = subprocess.Popen(
-            [sys.executable, "-m", "space_smoke", *_with_bench(argv), *more],
-            cwd=PROJECT,
-            env={**os.environ, **(env or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        running.append(Started(child, runs))
+        running.append(started(tmp_path / f"runs-{len(running)}", *argv, env=env))
         return running[-1]
 
     yield begin
@@ -156,6 +145,21 @@ def start(tmp_path: Path) -> Iterator[Start]:
             one.send(signal.SIGCONT)
             one.send(signal.SIGTERM)
             one.end()
+
+
+def started(runs: Path, *argv: str, env: dict[str, str] | None = None) -> Started:
+    """The command on this bench, begun; its runs go to a folder of its own."""
+    more = ["--runs", str(runs)] if argv[0] in ("run", "report") else []
+    child = subprocess.Popen(
+        [sys.executable, "-m", "space_smoke", *_with_bench(argv), *more],
+        cwd=PROJECT,
+        env={**os.environ, **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    return Started(child, runs)
 
 
 @pytest.fixture

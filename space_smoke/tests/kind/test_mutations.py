@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,25 @@ SERVICE_MUTATIONS = {
 ROLLOUT_MUTATION = ("rollout-ignores-old-pods", "current-pods")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _sound_afterwards(cluster: kube.Kube, chart_env: list[Any]) -> Iterator[None]:
+    """One defect replaces the one before it; after the last there is none, as `chart_env` saw it before the first."""
+    yield
+    _install(cluster, "")
+    assert conftest.env_of(cluster) == chart_env
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_by_any_test() -> None:
+    """In place of the one of all tests, which compares with the chart: that is done at the end here, and each run itself
+    is judged by its check `nothing-left`."""
+
+
 @pytest.fixture
-def mutated(cluster: kube.Kube, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The bench with one defect in its services; afterwards without."""
+def mutated(cluster: kube.Kube, request: pytest.FixtureRequest) -> str:
+    """The bench with one defect in its services."""
     _install(cluster, request.param)
-    try:
-        yield request.param
-    finally:
-        _install(cluster, "")
+    return str(request.param)
 
 
 def _install(cluster: kube.Kube, mutation: str) -> None:
@@ -41,14 +53,15 @@ def _install(cluster: kube.Kube, mutation: str) -> None:
     wait.rollout(cluster, conftest.API, timeout_s=90)
 
 
+def test_a_rollout_wait_that_ignores_old_pods_is_noticed(start: conftest.Start) -> None:
+    """Before the others: the services are sound."""
+    mutation, check = ROLLOUT_MUTATION
+    _must_be_red(start, check, {"SPACE_SMOKE_MUTATION": mutation})
+
+
 @pytest.mark.parametrize(("mutated", "check"), SERVICE_MUTATIONS.items(), indirect=["mutated"])
 def test_a_defect_of_the_services_turns_its_check_red(start: conftest.Start, mutated: str, check: str) -> None:
     _must_be_red(start, check, {})
-
-
-def test_a_rollout_wait_that_ignores_old_pods_is_noticed(start: conftest.Start) -> None:
-    mutation, check = ROLLOUT_MUTATION
-    _must_be_red(start, check, {"SPACE_SMOKE_MUTATION": mutation})
 
 
 def _must_be_red(start: conftest.Start, check: str, env: dict[str, str]) -> None:
