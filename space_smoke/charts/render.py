@@ -10,8 +10,10 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -26,6 +28,9 @@ from space_smoke import errors
 from space_smoke.bench import cache, proc
 
 _RENDER_S = 30.0
+_helm = functools.partial(
+    proc.run, env={"GOGC": "off"}
+)  # collecting garbage is a sixth of a render, for some megabytes
 _SOURCE = re.compile(r"^# Source: (?:[^/\n]+/)?(.+)$", re.MULTILINE)
 _DOCUMENT = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -133,7 +138,7 @@ class Renderer:
         helm: pathlib.Path,
         *,
         kube_version: str,
-        run: Runner = proc.run,
+        run: Runner = _helm,
         memory: pathlib.Path | None = None,
         workers: int = 2,
     ) -> None:
@@ -143,6 +148,7 @@ class Renderer:
         self._workers = workers
         self._memory = memory
         self._done: dict[str, _Said] = {}
+        self._parsed: dict[str, tuple[Object, ...]] = {}
         self.version = run(
             [self._helm, "version", "--short"], timeout_s=_RENDER_S, check=True, stdin=None
         ).stdout.strip()
@@ -153,7 +159,9 @@ class Renderer:
         Raises errors.CommandFailed when helm refuses the chart or the values (`output` is all it said), and when what it
         rendered is not YAML, or holds a key twice.
         """
-        key = self.key(case)
+        return self._outcome(case, self.key(case), fresh=fresh)
+
+    def _outcome(self, case: Case, key: str, *, fresh: bool = False) -> Rendered:
         done = None if fresh else self._recall(key)
         if done is None:
             stdin = json.dumps(case.overrides).encode() if case.overrides else None
@@ -162,36 +170,38 @@ class Renderer:
             self._keep(key, done)
         if done.returncode:
             raise self._failure(case, done.returncode, done.stderr, "helm refused")
-        try:
-            objects = parse(done.stdout)
-        except yaml.YAMLError as cause:
-            raise self._failure(case, 0, str(cause), "helm rendered what is no valid YAML from") from cause
-        return Rendered(case, objects, done.stdout, done.stderr)
+        if fresh or key not in self._parsed:
+            try:
+                self._parsed[key] = parse(done.stdout)
+            except yaml.YAMLError as cause:
+                raise self._failure(case, 0, str(cause), "helm rendered what is no valid YAML from") from cause
+        return Rendered(case, self._parsed[key], done.stdout, done.stderr)
 
     def render_all(self, cases: Iterable[Case]) -> list[Rendered | errors.CommandFailed]:
         """The outcome of each case, in order; a refusal is returned, not raised."""
 
-        def outcome(case: Case) -> Rendered | errors.CommandFailed:
+        def outcome(key: str) -> Rendered | errors.CommandFailed:
             try:
-                return self.render(case)
+                return self._outcome(distinct[key], key)
             except errors.CommandFailed as refused:
                 return refused
 
         asked = list(cases)
-        keys = [self.key(case) for case in asked]
+        read = {chart: digest(chart) for chart in {case.chart for case in asked}}
+        keys = [self.key(case, read[case.chart]) for case in asked]
         distinct = dict(zip(keys, asked, strict=True))
         with concurrent.futures.ThreadPoolExecutor(self._workers) as pool:
-            outcomes = dict(zip(distinct, pool.map(outcome, distinct.values()), strict=True))
+            outcomes = dict(zip(distinct, pool.map(outcome, distinct), strict=True))
         return [outcomes[key] for key in keys]
 
-    def key(self, case: Case) -> str:
-        """What the outcome depends on, as a digest."""
+    def key(self, case: Case, chart_digest: str = "") -> str:
+        """What the outcome depends on, as a digest; `chart_digest` is that of the chart, when the caller has it."""
         parts = [
             self.version,
             self._kube_version,
             case.release,
             case.namespace,
-            digest(case.chart),
+            chart_digest or digest(case.chart),
             json.dumps(case.overrides),
         ]
         parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in case.values]
@@ -228,13 +238,18 @@ class Renderer:
 
 
 def digest(chart: pathlib.Path) -> str:
-    """A digest over the paths and contents of all files of `chart`; raises errors.UsageError when it is no chart."""
+    """A digest over the paths and contents of all files of `chart`, those behind its links too, as Helm reads them.
+
+    Raises errors.UsageError when it is no chart.
+    """
     if not (chart / "Chart.yaml").is_file():
         raise errors.UsageError(f"{chart} holds no Chart.yaml, so it is no chart", next_step="name a chart's folder")
     total = hashlib.sha256()
-    for path in sorted(path for path in chart.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        total.update(f"{path.relative_to(chart)}\0{len(content)}\0".encode() + content)
+    folders = sorted((folder, sorted(names)) for folder, _, names in os.walk(chart, followlinks=True))
+    for folder, names in folders:
+        for name in names:
+            content = pathlib.Path(folder, name).read_bytes()
+            total.update(f"{folder.removeprefix(str(chart))}/{name}\0{len(content)}\0".encode() + content)
     return total.hexdigest()
 
 

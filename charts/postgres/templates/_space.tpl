@@ -5,9 +5,10 @@ them): a library chart would have to be fetched before each render, and the defi
 Arguments that are lists are named in the comment above each definition.
 */ -}}
 
-{{- /* Object names are the release's name: other releases reach these objects by fixed names. */ -}}
+{{- /* Object names are fixed, since others reach the objects by them: the release's name, or below an umbrella, where all
+charts have one release, the chart's. */ -}}
 {{- define "space.fullname" -}}
-{{- .Release.Name -}}
+{{- if .Chart.IsRoot }}{{ .Release.Name }}{{ else }}{{ .Chart.Name }}{{ end -}}
 {{- end }}
 
 {{- /* (root, component): the labels that selectors use. Immutable in a Deployment, so nothing that grows with a version. */ -}}

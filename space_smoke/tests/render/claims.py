@@ -1,7 +1,8 @@
 """The table of what our charts claim: a judge, the charts it holds for, and the values it is judged with.
 
-A claim without overrides is judged with every values file of the chart (`ci/` and the bench's) unless it names some.
-Each claim has a planted fault in `broken/variants.yaml` that fails it and no other.
+A claim that names no values is judged with every values file of the chart. Claims about values that no file holds share
+a few sets of them (`SETS`), since each set costs a render of each chart with each planted fault.
+Each claim has a planted fault in `broken/` that fails it and no other.
 """
 
 from __future__ import annotations
@@ -14,19 +15,36 @@ from typing import Any
 import yaml
 
 from space_smoke.charts import render
-from space_smoke.tests.render import judges, specific
+from space_smoke.tests.render import installer, judges, services, stores
 
 CHARTS = pathlib.Path(__file__).parents[3] / "charts"
 STAGES = yaml.safe_load((CHARTS / "releases.yaml").read_text())["stages"]
-RELEASES = {release["chart"]: release for stage in STAGES for release in stage}
-ALL = tuple(RELEASES)
+STAGED = {release["chart"]: release for stage in STAGES for release in stage}
+INSTALLER = "space-cluster"
+
+# Charts that no stage of a bench names: those of services that a bench does not run yet, and the installer of clusters
+# that are no bench.
+APART: dict[str, dict[str, str]] = {
+    name: {"release": name, "namespace": "space", "values": f"bench-values/{name}.yaml"}
+    for name in ("space-admin-api", "space-internal-api", "space-cluster-controller")
+    if name not in STAGED
+}
+RELEASES = {**STAGED, **APART, INSTALLER: {"release": INSTALLER, "namespace": "space"}}
+EVERY = tuple(RELEASES)
+ALL = tuple(name for name in RELEASES if name != INSTALLER)
+SERVICES, SHARING = installer.SERVICES, installer.SHARING
+COUNTING = SHARING[:2]  # they count their clients
+SPAWNING = ("space-api", "space-cluster-controller")  # they make the pods of sandboxes
 
 Judge = Callable[[render.Rendered], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`values` are names of files in the chart's `ci/`, or "bench"; empty: all of them."""
+    """`values` are names of files in the chart's `ci/`, "bench", "example" or names of `SETS`; empty: all files.
+
+    `overrides` are added to them; without `values`, to the minimal ones.
+    """
 
     judge: Judge
     charts: tuple[str, ...] = ALL
@@ -39,20 +57,26 @@ class Claim:
 
 
 def values_files(chart: str) -> dict[str, pathlib.Path]:
-    """Every values file of `chart` by its short name: those of `ci/`, and `bench`."""
+    """Every values file of `chart` by its short name: those of `ci/`, and `bench` or, of the installer, `example`."""
     found = {path.name.removesuffix("-values.yaml"): path for path in sorted((CHARTS / chart / "ci").glob("*.yaml"))}
-    return {**found, "bench": CHARTS / RELEASES[chart]["values"]}
+    if chart == INSTALLER:
+        found["example"] = CHARTS / chart / "values.example.yaml"
+    else:
+        found["bench"] = CHARTS / RELEASES[chart]["values"]
+    return {**found, "minimal": found.pop("minimal")}  # last: planted faults are judged with the last one
 
 
 def cases(claim: Claim, chart: str, folder: pathlib.Path | None = None) -> list[render.Case]:
     """The renders that `claim` is judged by; `folder` is a copy of the chart to judge in its stead."""
     release = RELEASES[chart]
     files = values_files(chart)
-    names = claim.values or (("bench",) if claim.overrides else tuple(files))
+    names = claim.values or (("minimal",) if claim.overrides else tuple(files))
     place = folder or CHARTS / chart
-    return [
-        render.Case(place, release["release"], release["namespace"], (files[name],), claim.overrides) for name in names
-    ]
+    found = []
+    for name in names:
+        file, added = (files["minimal"], SETS[name](chart)) if name in SETS else (files[name], claim.overrides)
+        found.append(render.Case(place, release["release"], release["namespace"], (file,), added))
+    return found
 
 
 def nothing(_: render.Rendered) -> list[str]:
@@ -60,23 +84,36 @@ def nothing(_: render.Rendered) -> list[str]:
     return []
 
 
-def on_every_chart(*found: Judge) -> list[Claim]:
-    return [Claim(judge) for judge in found]
+def of(charts: str | tuple[str, ...], *found: Judge, values: tuple[str, ...] = ()) -> list[Claim]:
+    return [Claim(judge, (charts,) if isinstance(charts, str) else charts, values) for judge in found]
 
 
-def of(chart: str, *found: Judge, values: tuple[str, ...] = (), **overrides: Any) -> list[Claim]:
-    return [Claim(judge, (chart,), values, overrides) for judge in found]
+def _changed(chart: str) -> dict[str, Any]:
+    """A value for each claim that needs one unlike every file's; no two of them meet in one line of a render."""
+    caps: dict[str, Any] = {"activation": {"enabled": False, "burst": 100000, "refillPerSecond": 100000}}
+    if chart in COUNTING:
+        caps["clientConcurrency"] = {"limit": 100000}
+    return {
+        "nodeSelectorExtras": {"disk": "fast"},
+        "image": {"tag": "v9", "digest": f"sha256:{'a' * 64}"},
+        **({"redis": {"url": ""}, "limiters": caps} if chart in SHARING else {}),
+        **({"sandbox": {"nodeSelectorExtras": {"disk": "fast"}}} if chart in SPAWNING else {}),
+    }
 
 
-_STANDING = ("minimal", "bench")
-_ADDED = {"nodeSelectorExtras": {"disk": "fast"}, "image": {"tag": "v9", "digest": f"sha256:{'a' * 64}"}}
-_LIMITS = {
-    "clientConcurrency": {"limit": 100000},
-    "activation": {"enabled": False, "burst": 100000, "refillPerSecond": 100000},
-}
+def _bare(chart: str) -> dict[str, Any]:
+    """What is there by default, taken away."""
+    plain: dict[str, Any] = {"tls": {"enabled": False}}
+    taken = {"postgres": plain, "space-redis": {}}.get(chart, {"database": plain})
+    return {"nodeGroup": "", **taken}
+
+
+SETS = {"changed": _changed, "bare": _bare}
+_STANDING = ("bench", "minimal")
 
 CLAIMS: list[Claim] = [
-    *on_every_chart(
+    *of(
+        EVERY,
         judges.selectors_match_pods,
         judges.ports_exist,
         judges.images_are_pinned,
@@ -98,183 +135,71 @@ CLAIMS: list[Claim] = [
         judges.hooks_need_nothing_of_the_release,
         judges.a_helm_test_is_there_and_cleans_up,
     ),
-    Claim(specific.extras_are_merged, overrides=_ADDED),
-    Claim(specific.a_digest_is_part_of_the_image, overrides=_ADDED),
-    Claim(specific.emptied_groups_leave_no_selector, overrides={"nodeGroup": ""}),
+    *of(ALL, judges.extras_are_merged, judges.a_digest_is_part_of_the_image, values=("changed",)),
+    *of(ALL, judges.emptied_groups_leave_no_selector, values=("bare",)),
     *of(
         "space-redis",
-        specific.redis_is_ready_only_when_it_says_pong,
-        specific.redis_keeps_nothing_and_evicts_nothing,
-        specific.there_is_one_redis_at_a_time,
-        specific.redis_answers_at_its_fixed_address,
+        stores.redis_is_ready_only_when_it_says_pong,
+        stores.redis_keeps_nothing_and_evicts_nothing,
+        stores.there_is_one_redis_at_a_time,
+        stores.redis_answers_at_its_fixed_address,
     ),
     *of(
         "postgres",
-        specific.postgres_is_ready_by_a_query_over_tcp,
-        specific.postgres_liveness_does_not_need_a_connection_slot,
-        specific.postgres_is_alone_on_its_volume,
-        specific.postgres_data_lies_on_the_volume,
+        stores.postgres_liveness_does_not_need_a_connection_slot,
+        stores.postgres_is_alone_on_its_volume,
+        stores.postgres_data_lies_on_the_volume,
     ),
     *of(
         "postgres",
-        specific.postgres_urls_match_their_parts,
-        specific.postgres_passwords_stand_in_secrets_only,
-        values=("minimal", "everything", "bench"),
-    ),
-    *of("postgres", specific.given_secrets_replace_ours, values=("existing-secrets",)),
-    *of(
-        "space-api",
-        specific.a_rollout_never_lacks_a_replica,
-        specific.the_api_may_do_just_what_it_does,
-        specific.migrations_run_first_and_end,
-        specific.pods_know_their_name_and_place,
-        specific.the_probes_ask_the_right_paths,
+        stores.postgres_is_ready_by_a_query_over_tcp,
+        stores.postgres_urls_match_their_parts,
+        stores.postgres_passwords_stand_in_secrets_only,
+        values=("no-tls", "everything", "bench", "minimal"),
     ),
     *of(
-        "space-api",
-        specific.the_api_names_its_store,
-        specific.the_limiter_mode_is_pinned,
-        specific.limiter_values_not_set_are_not_rendered,
-        specific.no_planted_fault_is_on,
-        specific.migrations_run_as_the_owner_and_the_api_does_not,
-        specific.sandboxes_go_to_their_group_as_json,
-        specific.sandboxes_get_the_api_image_when_none_is_named,
+        "postgres",
+        stores.postgres_serves_tls_with_a_key_that_it_alone_may_read,
+        stores.the_database_test_proves_tls,
+        values=("everything", "minimal"),
+    ),
+    *of("postgres", stores.postgres_without_tls_needs_no_certificate, values=("no-tls", "bare")),
+    *of("postgres", stores.given_secrets_replace_ours, values=("existing-secrets",)),
+    *of(
+        SERVICES,
+        services.it_runs_its_own_service,
+        services.a_rollout_never_lacks_a_replica,
+        services.the_probes_ask_the_right_paths,
+        services.pods_know_their_name,
+    ),
+    *of(SERVICES, services.no_planted_fault_is_on, values=_STANDING),
+    *of(SERVICES, services.the_authority_is_where_urls_name_it, values=("everything", "minimal")),
+    *of(SERVICES, services.without_tls_no_authority_is_needed, values=("no-tls", "bare")),
+    *of(SHARING, services.its_account_may_do_just_what_it_does, services.pods_know_their_namespace),
+    *of(
+        SHARING,
+        services.the_store_is_named,
+        services.limiter_values_not_set_are_not_rendered,
+        services.sandboxes_get_the_own_image_when_none_is_named,
         values=_STANDING,
     ),
-    *of("space-api", specific.an_empty_url_leaves_no_variable, redis={"url": ""}),
-    *of("space-api", specific.large_numbers_are_written_out, specific.a_false_switch_is_rendered, limiters=_LIMITS),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Values that helm must refuse, naming `place` and `rule`."""
-
-    name: str
-    charts: tuple[str, ...]
-    overrides: Mapping[str, Any]
-    place: str
-    rule: str
-
-    def heard_in(self, output: str) -> bool:
-        """Whether one line of what helm said names the place and the rule."""
-        return any(self.place in line and self.rule in line for line in output.splitlines())
-
-
-API = ("space-api",)
-POSTGRES = ("postgres",)
-
-REFUSALS = [
-    Refusal("the tag latest", ALL, {"image": {"tag": "latest"}}, "at '/image/tag'", "'not' failed"),
-    Refusal("neither tag nor digest", ALL, {"image": {"tag": ""}}, "at '/image/tag'", "minLength: got 0, want 1"),
-    Refusal(
-        "a tag that YAML made a number", ALL, {"image": {"tag": 1.1}}, "at '/image/tag'", "got number, want string"
+    *of(SHARING, services.an_empty_url_leaves_no_variable, values=("changed",)),
+    *of(SHARING, services.large_caps_are_written_out, services.a_false_switch_is_rendered, values=("changed",)),
+    *of(COUNTING, services.the_limiter_mode_is_pinned, values=_STANDING),
+    *of(COUNTING, services.a_large_limit_is_written_out, values=("changed",)),
+    *of(SPAWNING, services.sandboxes_go_to_their_group_as_json, values=_STANDING),
+    *of(SPAWNING, services.sandbox_extras_are_merged, values=("changed",)),
+    *of("space-api", services.migrations_run_first_and_end),
+    *of("space-api", services.migrations_run_as_the_owner_and_the_api_does_not, values=_STANDING),
+    *of(
+        "space-internal-api",
+        services.kubernetes_is_out_of_reach,
+        services.no_store_can_be_named,
+        services.it_tells_its_image,
     ),
-    Refusal(
-        "a digest that is none", ALL, {"image": {"digest": "sha256:1"}}, "at '/image/digest'", "does not match pattern"
-    ),
-    Refusal("an unknown node group", ALL, {"nodeGroup": "gpu"}, "at '/nodeGroup'", "value must be one of '', 'infra'"),
-    Refusal("an image taken away", ALL, {"image": None}, "at ''", "missing property 'image'"),
-    Refusal(
-        "an extra that would replace the group",
-        ALL,
-        {"nodeSelectorExtras": {judges.GROUP: "sandbox"}},
-        "nodeSelectorExtras.space-smoke.dev/group=sandbox",
-        'nodeGroup already sets this label to "infra", and extras may not replace it',
-    ),
-    Refusal(
-        "an extra that would replace the sandboxes' group",
-        API,
-        {"sandbox": {"nodeSelectorExtras": {judges.GROUP: "infra"}}},
-        "sandbox.nodeSelectorExtras.space-smoke.dev/group=infra",
-        'sandbox.nodeGroup already sets this label to "sandbox"',
-    ),
-    Refusal(
-        "a store that is no Redis", API, {"redis": {"url": "http://x"}}, "at '/redis/url'", "does not match pattern"
-    ),
-    Refusal(
-        "an unknown limiter mode",
-        API,
-        {"limiters": {"clientConcurrency": {"mode": "on"}}},
-        "at '/limiters/clientConcurrency/mode'",
-        "value must be one of 'off', 'observe', 'enforce'",
-    ),
-    Refusal(
-        "a mode that YAML made false",
-        API,
-        {"limiters": {"clientConcurrency": {"mode": False}}},
-        "at '/limiters/clientConcurrency/mode'",
-        "got boolean, want string",
-    ),
-    Refusal(
-        "no mode at all",
-        API,
-        {"limiters": {"clientConcurrency": {"mode": None}}},
-        "at '/limiters/clientConcurrency'",
-        "missing property 'mode'",
-    ),
-    Refusal(
-        "a limit of nothing",
-        API,
-        {"limiters": {"clientConcurrency": {"limit": 0}}},
-        "at '/limiters/clientConcurrency/limit'",
-        "minimum: got 0, want 1",
-    ),
-    Refusal(
-        "a client named like the common bucket",
-        API,
-        {"limiters": {"clientConcurrency": {"knownClients": ["unspecified"]}}},
-        "at '/limiters/clientConcurrency/knownClients/0'",
-        "'not' failed",
-    ),
-    Refusal(
-        "a planted fault in a deployment",
-        API,
-        {"profile": "deployment", "mutation": "ttl-floor"},
-        'mutation="ttl-floor"',
-        "a planted fault is only for a bench",
-    ),
-    Refusal(
-        "a drain longer than the grace period",
-        API,
-        {"drainSeconds": 10},
-        "drainSeconds=10",
-        "must be less than terminationGracePeriodSeconds=10",
-    ),
-    Refusal(
-        "a sandbox image without a tag",
-        API,
-        {"sandbox": {"image": "space/sandbox"}},
-        "at '/sandbox/image'",
-        "does not match pattern",
-    ),
-    Refusal(
-        "the latest sandbox image",
-        API,
-        {"sandbox": {"image": "space/sandbox:latest"}},
-        "at '/sandbox/image'",
-        "'not' failed",
-    ),
-    Refusal(
-        "a superuser for the application",
-        POSTGRES,
-        {"auth": {"app": {"user": "postgres"}}},
-        "at '/auth/app/user'",
-        "'not' failed",
-    ),
-    Refusal(
-        "an application that owns the database",
-        POSTGRES,
-        {"auth": {"app": {"user": "space_owner"}}},
-        'auth.app.user="space_owner"',
-        "must differ from auth.owner.user",
-    ),
-    Refusal(
-        "a password that a URL cannot hold",
-        POSTGRES,
-        {"auth": {"app": {"password": "p@ss/word"}}},
-        "at '/auth/app/password'",
-        "does not match pattern",
-    ),
-    Refusal("too few connections", POSTGRES, {"maxConnections": 2}, "at '/maxConnections'", "minimum: got 2, want 10"),
+    *of("space-cluster-controller", services.its_deployment_owns_what_it_makes),
+    *of("space-cluster-controller", services.operation_values_not_set_are_not_rendered, values=_STANDING),
+    *of(INSTALLER, installer.it_installs_the_services_and_no_store),
+    *of(INSTALLER, installer.it_names_no_store_by_itself, values=("minimal",)),
+    *of(INSTALLER, installer.a_named_store_reaches_all_that_share_it, values=("everything", "example")),
 ]

@@ -1,17 +1,16 @@
 """Pure judges of rendered objects: each takes a render and returns what is wrong, one sentence per place.
 
 They hold for any chart of ours. The table that names them, and the planted faults that turn each of them red, are in
-`claims` and `broken/variants.yaml`.
+`claims` and `broken/`.
 """
 
 from __future__ import annotations
 
 import collections
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from space_smoke.charts import render
+from space_smoke.tests.render import reading
 
 GROUP = "space-smoke.dev/group"
 _VERSIONED = ("helm.sh/chart", "app.kubernetes.io/version")
@@ -20,51 +19,12 @@ _BUDGET_MILLICPU = 250  # of a bench's two cores, for the standing pods of one c
 _SERVER_MADE = {"default"}  # ServiceAccounts that every namespace has
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod that an object is or makes. `standing`: it stays up, unlike those of Jobs and hooks."""
-
-    owner: render.Object
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    spec: Mapping[str, Any]
-    standing: bool
-
-    @property
-    def containers(self) -> list[Mapping[str, Any]]:
-        return [*self.spec.get("initContainers", []), *self.spec["containers"]]
-
-
-def pods(rendered: render.Rendered) -> Iterator[Pod]:
-    for item in rendered.objects:
-        if item.kind in ("Deployment", "StatefulSet", "Job"):
-            template = item.body["spec"]["template"]
-            metadata, spec = template["metadata"], template["spec"]
-        elif item.kind == "Pod":
-            metadata, spec = item.body["metadata"], item.body["spec"]
-        else:
-            continue
-        standing = item.kind in ("Deployment", "StatefulSet")
-        yield Pod(item, metadata.get("labels", {}), metadata.get("annotations", {}), spec, standing)
-
-
-def containers(rendered: render.Rendered) -> Iterator[tuple[Pod, Mapping[str, Any], str]]:
-    for pod in pods(rendered):
-        for container in pod.containers:
-            yield pod, container, f"{pod.owner} container {container['name']}"
-
-
-def hooks(item: render.Object) -> list[str]:
-    value = item.body["metadata"].get("annotations", {}).get("helm.sh/hook", "")
-    return [name for name in value.split(",") if name]
-
-
 def _within(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
     return selector.items() <= labels.items()
 
 
 def selectors_match_pods(rendered: render.Rendered) -> Iterator[str]:
-    made = list(pods(rendered))
+    made = list(reading.pods(rendered))
     for pod in made:
         selector = pod.owner.body["spec"].get("selector", {}).get("matchLabels", {})
         if pod.standing and not (selector and _within(selector, pod.labels)):
@@ -80,13 +40,13 @@ def selectors_match_pods(rendered: render.Rendered) -> Iterator[str]:
 
 
 def ports_exist(rendered: render.Rendered) -> Iterator[str]:
-    named = {port["name"] for _, container, _ in containers(rendered) for port in container.get("ports", [])}
+    named = {port["name"] for _, container, _ in reading.containers(rendered) for port in container.get("ports", [])}
     for item in rendered.objects:
         if item.kind == "Service":
             for port in item.body["spec"]["ports"]:
                 if port["targetPort"] not in named:
                     yield f"{item}: targetPort {port['targetPort']} is no port of a container"
-    for _, container, where in containers(rendered):
+    for _, container, where in reading.containers(rendered):
         for name, probe in container.items():
             if name.endswith("Probe"):
                 action = probe.get("httpGet") or probe.get("tcpSocket") or {}
@@ -95,7 +55,7 @@ def ports_exist(rendered: render.Rendered) -> Iterator[str]:
 
 
 def images_are_pinned(rendered: render.Rendered) -> Iterator[str]:
-    for _, container, where in containers(rendered):
+    for _, container, where in reading.containers(rendered):
         name, _, digest = str(container["image"]).partition("@")
         tag = name.rpartition("/")[2].partition(":")[2]
         if tag == "latest" or not (tag or digest):
@@ -103,7 +63,7 @@ def images_are_pinned(rendered: render.Rendered) -> Iterator[str]:
 
 
 def images_are_pulled_only_when_missing(rendered: render.Rendered) -> Iterator[str]:
-    for _, container, where in containers(rendered):
+    for _, container, where in reading.containers(rendered):
         if container.get("imagePullPolicy") not in ("IfNotPresent", "Never"):
             yield f"{where}: imagePullPolicy is {container.get('imagePullPolicy')}"
 
@@ -133,7 +93,7 @@ def labels_are_complete(rendered: render.Rendered) -> Iterator[str]:
 
 
 def pods_do_not_follow_the_version(rendered: render.Rendered) -> Iterator[str]:
-    for pod in pods(rendered):
+    for pod in reading.pods(rendered):
         if not pod.standing:
             continue
         metadata = [pod.labels, pod.annotations, pod.owner.body["spec"]["selector"]["matchLabels"]]
@@ -146,7 +106,7 @@ def pods_do_not_follow_the_version(rendered: render.Rendered) -> Iterator[str]:
 
 
 def containers_are_restricted(rendered: render.Rendered) -> Iterator[str]:
-    for pod, container, where in containers(rendered):
+    for pod, container, where in reading.containers(rendered):
         of_pod, own = pod.spec.get("securityContext", {}), container.get("securityContext", {})
         rules = {
             "runAsNonRoot": of_pod.get("runAsNonRoot") is True,
@@ -163,7 +123,7 @@ def containers_are_restricted(rendered: render.Rendered) -> Iterator[str]:
 
 def resources_fit_the_bench(rendered: render.Rendered) -> Iterator[str]:
     total = 0
-    for pod, container, where in containers(rendered):
+    for pod, container, where in reading.containers(rendered):
         resources = container.get("resources", {})
         requests = resources.get("requests", {})
         if not {"cpu", "memory"} <= requests.keys() or "memory" not in resources.get("limits", {}):
@@ -177,25 +137,25 @@ def resources_fit_the_bench(rendered: render.Rendered) -> Iterator[str]:
 
 
 def pods_stay_in_their_node_group(rendered: render.Rendered) -> Iterator[str]:
-    for pod in pods(rendered):
+    for pod in reading.pods(rendered):
         if not pod.spec.get("nodeSelector", {}).get(GROUP):
             yield f"{pod.owner}: its pods may run on any node"
 
 
 def pods_get_no_service_links(rendered: render.Rendered) -> Iterator[str]:
-    for pod in pods(rendered):
+    for pod in reading.pods(rendered):
         if pod.spec.get("enableServiceLinks") is not False:
             yield f"{pod.owner}: gets variables like SPACE_REDIS_PORT, which services would read as settings"
 
 
 def tokens_go_only_to_named_accounts(rendered: render.Rendered) -> Iterator[str]:
-    for pod in pods(rendered):
+    for pod in reading.pods(rendered):
         if pod.spec.get("automountServiceAccountToken") is not ("serviceAccountName" in pod.spec):
             yield f"{pod.owner}: automountServiceAccountToken is {pod.spec.get('automountServiceAccountToken')}"
 
 
 def environment_is_sound(rendered: render.Rendered) -> Iterator[str]:
-    for _, container, where in containers(rendered):
+    for _, container, where in reading.containers(rendered):
         names = collections.Counter(entry["name"] for entry in container.get("env", []))
         for name, count in names.items():
             if count > 1:
@@ -206,7 +166,7 @@ def environment_is_sound(rendered: render.Rendered) -> Iterator[str]:
 
 
 def standing_pods_are_probed(rendered: render.Rendered) -> Iterator[str]:
-    for pod, container, where in containers(rendered):
+    for pod, container, where in reading.containers(rendered):
         if pod.standing and not {"readinessProbe", "livenessProbe"} <= container.keys():
             yield f"{where}: needs a readiness and a liveness probe"
 
@@ -224,7 +184,7 @@ def objects_are_told_apart(rendered: render.Rendered) -> Iterator[str]:
 
 
 def volumes_exist(rendered: render.Rendered) -> Iterator[str]:
-    for pod, container, where in containers(rendered):
+    for pod, container, where in reading.containers(rendered):
         claims = pod.owner.body["spec"].get("volumeClaimTemplates", [])
         named = {volume["name"] for volume in pod.spec.get("volumes", [])} | {c["metadata"]["name"] for c in claims}
         for mount in container.get("volumeMounts", []):
@@ -232,20 +192,25 @@ def volumes_exist(rendered: render.Rendered) -> Iterator[str]:
                 yield f"{where}: mounts {mount['name']}, which is no volume of the pod"
 
 
-def _needs(pod: Pod) -> set[tuple[str, str]]:
+def _needs(pod: reading.Pod) -> set[tuple[str, str]]:
     found = {("ServiceAccount", pod.spec.get("serviceAccountName", "default"))}
     for container in pod.containers:
         for entry in container.get("env", []):
             secret = entry.get("valueFrom", {}).get("secretKeyRef")
             if secret:
                 found.add(("Secret", secret["name"]))
+    for volume in pod.spec.get("volumes", []):
+        if "secret" in volume:
+            found.add(("Secret", volume["secret"]["secretName"]))
+        if "configMap" in volume:
+            found.add(("ConfigMap", volume["configMap"]["name"]))
     return found
 
 
 def accounts_exist(rendered: render.Rendered) -> Iterator[str]:
     accounts = {item.name for item in rendered.objects if item.kind == "ServiceAccount"} | _SERVER_MADE
     roles = {item.name for item in rendered.objects if item.kind == "Role"}
-    for pod in pods(rendered):
+    for pod in reading.pods(rendered):
         for kind, name in _needs(pod):
             if kind == "ServiceAccount" and name not in accounts:
                 yield f"{pod.owner}: runs as {name}, which nobody made"
@@ -259,23 +224,40 @@ def accounts_exist(rendered: render.Rendered) -> Iterator[str]:
 
 
 def hooks_need_nothing_of_the_release(rendered: render.Rendered) -> Iterator[str]:
-    later = {(item.kind, item.name) for item in rendered.objects if not hooks(item)}
-    for pod in pods(rendered):
-        if {"pre-install", "pre-upgrade"} & set(hooks(pod.owner)):
+    later = {(item.kind, item.name) for item in rendered.objects if not reading.hooks(item)}
+    for pod in reading.pods(rendered):
+        if {"pre-install", "pre-upgrade"} & set(reading.hooks(pod.owner)):
             for kind, name in _needs(pod) & later:
                 yield f"{pod.owner}: runs before {kind}/{name} of the same release exists"
 
 
 def a_helm_test_is_there_and_cleans_up(rendered: render.Rendered) -> Iterator[str]:
-    tests = [item for item in rendered.objects if "test" in hooks(item)]
+    tests = [item for item in rendered.objects if "test" in reading.hooks(item)]
     if not tests:
         yield "no object is a helm test"
     for item in rendered.objects:
         policy = item.body["metadata"].get("annotations", {}).get("helm.sh/hook-delete-policy", "")
-        if hooks(item) and set(policy.split(",")) != {"before-hook-creation", "hook-succeeded"}:
+        if reading.hooks(item) and set(policy.split(",")) != {"before-hook-creation", "hook-succeeded"}:
             yield f"{item}: hook-delete-policy {policy!r} leaves a passed one behind, or a failed one in the next one's way"
-    for pod in pods(rendered):
-        if hooks(pod.owner) and not (
+    for pod in reading.pods(rendered):
+        if reading.hooks(pod.owner) and not (
             pod.spec.get("activeDeadlineSeconds") or pod.owner.body["spec"].get("activeDeadlineSeconds")
         ):
             yield f"{pod.owner}: may run for ever"
+
+
+def extras_are_merged(rendered: render.Rendered) -> Iterator[str]:
+    for item in rendered.objects:
+        template = item.body.get("spec", {}).get("template", item.body)
+        selector = template.get("spec", {}).get("nodeSelector")
+        if item.kind in ("Deployment", "StatefulSet", "Job", "Pod"):
+            wanted = {"space-smoke.dev/group": "infra", "disk": "fast"}
+            yield from reading.unless(selector == wanted, f"{item}: nodeSelector is {selector}")
+
+
+def emptied_groups_leave_no_selector(rendered: render.Rendered) -> Iterator[str]:
+    yield from reading.unless("nodeSelector:" not in rendered.text, "a nodeSelector is rendered")
+
+
+def a_digest_is_part_of_the_image(rendered: render.Rendered) -> Iterator[str]:
+    yield from reading.unless(f":v9@sha256:{'a' * 64}" in rendered.text, "the digest is not in any image")

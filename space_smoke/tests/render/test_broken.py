@@ -13,18 +13,21 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.charts import render
-from space_smoke.tests.render import claims, test_claims, test_schema
+from space_smoke.tests.render import claims, judges, refusals, test_claims, test_schema, test_together
 
-VARIANTS = yaml.safe_load((pathlib.Path(__file__).parent / "broken" / "variants.yaml").read_text())
+_BROKEN = pathlib.Path(__file__).parent / "broken"
+VARIANTS = [variant for path in sorted(_BROKEN.glob("*.yaml")) for variant in yaml.safe_load(path.read_text())]
 
 
 def planted(chart: str, edit: Mapping[str, Any], place: pathlib.Path) -> pathlib.Path:
-    """A copy of `chart` below `place` with one edit. The text to replace must be there, or the fault was not planted."""
+    """A copy of `chart` below `place` with one edit, in each file of that pattern. The text must be there, or the fault was not planted."""
     folder = _copy(chart, place)
-    file = folder / edit["file"]
-    text = file.read_text()
-    assert edit["replace"] in text, f"{edit['file']} no longer holds {edit['replace']!r}; plant the fault anew"
-    file.write_text(text.replace(edit["replace"], edit["by"]))
+    files = list(folder.glob(edit["file"]))
+    for file in files:
+        text = file.read_text()
+        assert edit["replace"] in text, f"{edit['file']} no longer holds {edit['replace']!r}; plant the fault anew"
+        file.write_text(text.replace(edit["replace"], edit["by"]))
+    assert files, f"{edit['file']} is no longer there; plant the fault anew"
     return folder
 
 
@@ -57,15 +60,28 @@ def test_every_claim_has_a_planted_fault() -> None:
     assert {claim.name for claim in claims.CLAIMS} == {variant["claim"] for variant in VARIANTS}
 
 
-@pytest.mark.parametrize("chart", claims.ALL)
+@pytest.mark.parametrize("chart", claims.EVERY)
 def test_a_level_that_is_left_open_is_found(chart: str, helm: render.Renderer, tmp_path: pathlib.Path) -> None:
-    folder = _copy(chart, tmp_path)
-    file = folder / "values.schema.json"
-    for path in test_schema.levels(json.loads(file.read_text())):
-        schema = json.loads(file.read_text())
-        dict(test_schema.walk(schema))[path]["additionalProperties"] = True
-        opened = _copy(chart, tmp_path / "-".join(("level", *path)), schema)
-        assert test_schema.unknown_keys_accepted(chart, helm, opened) == [path]
+    schema = test_schema.schema_of(claims.CHARTS / chart)
+    levels = dict(test_schema.walk(schema))
+    opened = test_schema.levels(schema)[::2]  # every other one, so that open and closed ones stand side by side
+    for path in opened:
+        levels[path]["additionalProperties"] = True
+    folder = _copy(chart, tmp_path, schema)
+    assert test_schema.unknown_keys_accepted(chart, helm, folder) == opened
+
+
+def test_a_hook_that_needs_what_its_release_makes_is_found(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    edit = {
+        "file": "templates/service.yaml",
+        "replace": "apiVersion: v1\nkind: Service\n",
+        "by": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: postgres-ca}\n---\napiVersion: v1\nkind: Service\n",
+    }
+    rendered = helm.render(render.Case(planted("space-api", edit, tmp_path), "space-api"))
+    found = list(judges.hooks_need_nothing_of_the_release(rendered))
+    assert [sentence.partition(": ")[2] for sentence in found] == [
+        "runs before ConfigMap/postgres-ca of the same release exists"
+    ]
 
 
 @pytest.mark.parametrize("chart", claims.ALL)
@@ -90,7 +106,7 @@ def test_a_value_without_effect_is_found(
     chart: str, file: str, replace: str, by: str, leaf: tuple[str, ...], helm: render.Renderer, tmp_path: pathlib.Path
 ) -> None:
     folder = planted(chart, {"file": file, "replace": replace, "by": by}, tmp_path)
-    assert test_schema.values_without_effect(chart, helm, folder) == [leaf]
+    assert test_schema.values_without_effect(chart, helm, folder, [leaf, ("image", "tag")]) == [leaf]
 
 
 def test_a_value_whose_removal_leaves_a_null_is_found(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
@@ -105,13 +121,32 @@ def test_a_value_whose_removal_leaves_a_null_is_found(helm: render.Renderer, tmp
     assert set(found) == {"Service/space-redis (templates/service.yaml).spec.type is null"}
 
 
-@pytest.mark.parametrize("refusal", claims.REFUSALS, ids=lambda refusal: refusal.name.replace(" ", "_"))
+def test_an_installer_that_changes_what_it_installs_is_found(helm: render.Renderer, tmp_path: pathlib.Path) -> None:
+    edit = {
+        "file": "charts/*/templates/_sandbox.tpl",
+        "replace": "{{- with .Values.sandbox }}",
+        "by": '{{- with ternary .Values.sandbox (dict "image" "other:1" "nodeGroup" "sandbox") .Chart.IsRoot }}',
+    }
+    folder = planted(claims.INSTALLER, edit, tmp_path)
+    assert test_together.unlike_its_own("space-api", folder, helm) == [
+        "Deployment/space-api (templates/deployment.yaml)"
+    ]
+
+
+def test_a_chart_copied_into_the_installer_is_found(tmp_path: pathlib.Path) -> None:
+    folder = _copy(claims.INSTALLER, tmp_path)
+    assert test_together.links(folder) != {chart: claims.CHARTS / chart for chart in claims.SERVICES}
+
+
+@pytest.mark.parametrize("refusal", refusals.REFUSALS, ids=lambda refusal: refusal.name.replace(" ", "_"))
 def test_a_chart_without_its_rules_refuses_nothing_by_name(
-    refusal: claims.Refusal, helm: render.Renderer, tmp_path: pathlib.Path
+    refusal: refusals.Refusal, helm: render.Renderer, tmp_path: pathlib.Path
 ) -> None:
     chart = refusal.charts[0]
     folder = _copy(chart, tmp_path, {})
-    for file in folder.glob("templates/*"):
+    for file in folder.rglob("values.schema.json"):
+        file.write_text("{}")
+    for file in folder.rglob("templates/*"):
         if file.is_file():
             file.write_text(file.read_text().replace("{{- fail (", "{{- $_ := print ("))
     case = claims.cases(claims.Claim(claims.nothing, overrides=refusal.overrides), chart, folder)[0]

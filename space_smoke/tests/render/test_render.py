@@ -70,6 +70,18 @@ def test_a_changed_chart_values_file_or_version_is_rendered_anew(chart: pathlib.
     assert len({first, second, renderer(fake).key(case)}) == 3
 
 
+def test_a_change_behind_a_link_is_rendered_anew(chart: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "values.yaml").write_text("a: 1")
+    (chart / "charts").mkdir()
+    (chart / "charts" / "below").symlink_to("../../below")
+    case = render.Case(chart, "x")
+    first = renderer(FakeHelm()).key(case)
+    (below / "values.yaml").write_text("a: 2")
+    assert renderer(FakeHelm()).key(case) != first
+
+
 def test_a_fresh_render_asks_helm_again(chart: pathlib.Path) -> None:
     fake = FakeHelm()
     once = renderer(fake)
