@@ -112,6 +112,30 @@ def _running_verbs(verbs: _Verbs) -> None:
     drill.add_argument("--kills", type=int, default=0, metavar="N", help="and N SIGKILLs at random steps")
     drill.add_argument("--scenario", metavar="ID", help="kill whole runs of this scenario instead of light runners")
     drill.add_argument("--seed", type=int, default=0, help="seed of the random kills (default: 0)")
+    load = verbs.add_parser(
+        "load",
+        help="drive traffic for a while and watch decisions, latency and the store; reads only",
+        description="Drives a steady stream of requests against the bench's public API and shows, every second, decisions by "
+        "reason, latency from the moment a request was due, and the store. For watching: it judges nothing, takes no Lease, and "
+        "reads only, apart from sandboxes of its own, which it deletes at its end, also after Ctrl-C (exit 130). So it runs "
+        "beside a run or a drill; its requests count in the limiters like anybody's.",
+    )
+    _common(load, as_json="one JSON object a second on standard output, and a last one with the key summary")
+    load.add_argument(
+        "--rate", metavar="N/UNIT", help="20/s, 90/m (default: 20/s for connect, 1/s for create, 20/m for session)"
+    )
+    load.add_argument("--for", dest="for_", default="60s", metavar="DURATION", help="how long (default: 60s)")
+    load.add_argument(
+        "--clients", type=int, default=4, metavar="N", help="callers client-0 to client-(N-1) (default: 4)"
+    )
+    load.add_argument("--seed", type=int, default=0, help="seed of whose turn it is (default: 0)")
+    load.add_argument(
+        "--profile",
+        choices=("connect", "create", "session"),
+        default="connect",
+        help="connect: to one sandbox; create: a cold activation, deleted again; session: create to delete, with a pause and a "
+        "wake (default: connect)",
+    )
     repair = verbs.add_parser(
         "repair",
         help="put back whatever a dead run left",
@@ -126,8 +150,8 @@ def _running_verbs(verbs: _Verbs) -> None:
     )
 
 
-def _common(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--json", action="store_true", help="one JSON object on standard output")
+def _common(verb: argparse.ArgumentParser, *, as_json: str = "one JSON object on standard output") -> None:
+    verb.add_argument("--json", action="store_true", help=as_json)
     where = verb.add_argument_group("bench")
     where.add_argument("--name", default="space-smoke", help="the Kind bench (default: space-smoke)")
     where.add_argument(

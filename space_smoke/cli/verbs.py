@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from space_smoke import errors, suite
-from space_smoke.cli import show
+from space_smoke.cli import loading, show
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -215,6 +215,7 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "status": status,
     "repair": repair,
     "drill": drill,
+    "load": loading.load,
 }
 
 
