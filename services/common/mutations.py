@@ -18,6 +18,13 @@ RETRYING_REDIS_CLIENT = "retrying-redis-client"
 STICKY_FAIL_OPEN = "sticky-fail-open"
 NO_RETRY_AFTER = "no-retry-after"
 ACTIVATION_BEFORE_CONCURRENCY = "activation-before-concurrency-without-refund"
+CONTROLLER_OWN_BUCKET_KEY = "controller-own-bucket-key"
+OPERATION_RUN_TWICE = "operation-run-twice"
+TOKEN_SCOPE_IGNORED = "token-scope-ignored"
+PLAIN_TOKEN_STORED = "plain-token-stored"
+PATH_TRAVERSAL_ALLOWED = "path-traversal-allowed"
+FILES_NOT_ATOMIC = "files-not-atomic"
+PAUSE_LOSES_STATE = "pause-loses-state"
 
 # name -> what breaks (and where it is read)
 TABLE = {
@@ -28,9 +35,19 @@ TABLE = {
     UNKNOWN_CLIENT_OWN_BUCKET: "any X-Client-ID gets a bucket of its own (limiters.concurrency)",
     RETRYING_REDIS_CLIENT: "the store is called with redis-py's own retries and timeouts (limiters.store)",
     STICKY_FAIL_OPEN: "after one failure the store is never tried again (limiters.store)",
-    NO_RETRY_AFTER: "a refusal does not say when to come back (space_api.refusals)",
+    NO_RETRY_AFTER: "a refusal does not say when to come back (common.refusals)",
     ACTIVATION_BEFORE_CONCURRENCY: "a request refused for its client has already spent a token (space_api.admission)",
+    CONTROLLER_OWN_BUCKET_KEY: "the controller draws from a bucket of its own (space_cluster_controller.app)",
+    OPERATION_RUN_TWICE: "a claim is not fenced and a command that was sent is sent again (fleet.claims)",
+    TOKEN_SCOPE_IGNORED: "any valid token may do anything of its tenant (space_api.authentication)",
+    PLAIN_TOKEN_STORED: "tokens are stored as they are, not as their SHA-256 (fleet.tokens)",
+    PATH_TRAVERSAL_ALLOWED: "a path may lead out of the workspace (sandbox.paths)",
+    FILES_NOT_ATOMIC: "a file is written in place, piece by piece (sandbox.files)",
+    PAUSE_LOSES_STATE: "a pause ends every process of the sandbox and empties its workspace (sandbox.processes)",
 }
+
+# Those that are read inside a sandbox; whoever makes its pod hands them on.
+OF_SANDBOXES = frozenset({PATH_TRAVERSAL_ALLOWED, FILES_NOT_ATOMIC, PAUSE_LOSES_STATE})
 
 
 def read(reader: settings.Reader, profile: str) -> frozenset[str]:

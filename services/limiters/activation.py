@@ -62,8 +62,10 @@ class Settings:
 class Limiter:
     """Decides whether one more sandbox may be activated now."""
 
-    def __init__(self, settings: Settings, shared: store.Store, active: frozenset[str] = frozenset()) -> None:
-        self.settings = settings
+    def __init__(
+        self, settings: Settings, shared: store.Store, active: frozenset[str] = frozenset(), key: str = KEY
+    ) -> None:
+        self.settings, self.key = settings, key
         self._store = shared
         whole_seconds = mutations.WHOLE_SECOND_CLOCK in active
         self._arguments = (
@@ -81,7 +83,7 @@ class Limiter:
         if self._store.status != store.CONFIGURED:
             return decision.Activation(True, decision.MISCONFIGURED, time.time())
         try:
-            admitted, wait_ms, mismatch = await self._store.run(SCRIPT, KEY, self._arguments, budget)
+            admitted, wait_ms, mismatch = await self._store.run(SCRIPT, self.key, self._arguments, budget)
         except (store.Unavailable, ValueError):
             return decision.Activation(True, decision.STORE_UNAVAILABLE, time.time())
         return decision.Activation(bool(admitted), decision.NONE, time.time(), wait_ms, bool(mismatch))

@@ -1,22 +1,30 @@
-"""`python3 -m sandbox [--port N]`: serve commands in the current folder until SIGTERM."""
+"""`python3 -m sandbox [--port N]`: serve commands and files of the current folder until SIGTERM; wrong settings exit 64."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import signal
+import sys
 from pathlib import Path
 
-from common import logs
-from sandbox import processes, server
+from common import logs, mutations, settings
+from sandbox import files, processes, server
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="sandbox", description=__doc__)
     parser.add_argument("--port", type=int, default=server.PORT)
     arguments = parser.parse_args()
     logs.configure("sandbox")
-    owned = processes.Processes(Path.cwd())
+    reader = settings.Reader(os.environ)
+    active = mutations.read(reader, reader.choice("SPACE_PROFILE", "deployment", ("kind", "deployment")))
+    try:
+        reader.settle()
+    except settings.SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return settings.EXIT_CODE
+    owned, kept = processes.Processes(Path.cwd(), active), files.Files(Path.cwd(), active)
 
     def stop(*_: object) -> None:
         owned.kill()
@@ -25,7 +33,8 @@ def main() -> None:
     # The first process of a container ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, stop)
     _adopt_orphans()
-    server.Server(("", arguments.port), owned).serve_forever()
+    server.Server(("", arguments.port), owned, kept).serve_forever()
+    return 0
 
 
 def _adopt_orphans() -> None:
@@ -37,4 +46,4 @@ def _adopt_orphans() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
@@ -16,6 +17,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from common import mutations
 
 OUTPUT_LIMIT = 1 << 20  # bytes kept of each stream; the rest is read and dropped
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # as a shell says it
@@ -57,9 +60,10 @@ class _Streams:
 class Processes:
     """The processes of one sandbox."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, active: frozenset[str] = frozenset()) -> None:
         """Commands run in `folder`, which must exist."""
         self._folder = folder
+        self._loses_state = mutations.PAUSE_LOSES_STATE in active
         self._lock = threading.Lock()  # a process is started and known, or not started, before a freeze begins
         self._own: set[int] = set()
         self._frozen_at: float | None = None
@@ -104,6 +108,9 @@ class Processes:
 
     def freeze(self) -> int:
         """Stop every process below this one; returns how many are stopped. Again is harmless."""
+        if self._loses_state:
+            self.kill()
+            _empty(self._folder)
         with self._lock:
             if self._frozen_at is None:
                 self._frozen_at = time.monotonic()
@@ -223,6 +230,15 @@ def _descendants() -> list[tuple[int, str]]:
         grown = bool(below)
         found |= below
     return [(pid, parents[pid][1]) for pid in sorted(found - {os.getpid()})]
+
+
+def _empty(folder: Path) -> None:
+    """Remove all that a folder holds."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 
-from common import logs, settings
-from space_api import app, config, kube, pods, serve
+from common import kube, logs, serve, settings
+from fleet import pods
+from space_api import app, config
 
 
 def main() -> int:
@@ -17,12 +18,12 @@ def main() -> int:
     logs.configure(f"space-api-{arguments.surface}")
     try:
         read = config.read(os.environ)
-        runtime = pods.PodRuntime(kube.in_cluster(read.sandbox.namespace), read.sandbox, read.pod)
+        client = kube.in_cluster(read.sandbox.namespace)
     except (settings.SettingsError, kube.KubeError) as error:
         sys.stderr.write(f"{error}\n")
         return settings.EXIT_CODE
-    made = app.service(read, runtime)
-    serve.run(app.application(made, arguments.surface), made)
+    made = app.service(read, pods.PodRuntime(kube.Pods(client), read.sandbox, read.own.pod))
+    serve.run(app.application(made, arguments.surface), made.base)
     return 0
 
 

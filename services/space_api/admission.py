@@ -10,9 +10,9 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from common import mutations
-from limiters import activation, concurrency
-from space_api import facts, metrics, refusals
+from common import mutations, refusals
+from limiters import activation, concurrency, metrics
+from space_api import facts
 
 
 class Admission:
@@ -22,7 +22,7 @@ class Admission:
         self,
         activations: activation.Limiter,
         clients: concurrency.Limiter,
-        meter: metrics.Metrics,
+        meter: metrics.Decisions,
         active: frozenset[str] = frozenset(),
     ) -> None:
         self._activations, self._clients, self._meter = activations, clients, meter

@@ -1,49 +1,47 @@
-"""What each route does. Bad input is refused before anything is decided; then come admission, the act, the record."""
+"""The ECW routes. Bad input is refused before anything is decided; then come admission, the act, the record."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import re
 import uuid
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from common import bodies, database, kube, refusals, service
+from fleet import faults, guest, manifest, operations, pods, records, tokens
 from limiters import activation, concurrency, store
-from space_api import admission, bodies, config, connection, facts, guest, kube, metrics, pods, records, refusals
+from space_api import admission, config, connection, facts
 
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_log = logging.getLogger(__name__)
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(slots=True)
 class Service:
-    """All that handlers need. `stopping`: unready from now on; `closing`: end what is still held open."""
+    """All that handlers need."""
 
+    base: service.Base
     config: config.Config
+    database: database.Database
     store: store.Store
     activations: activation.Limiter
     clients: concurrency.Limiter
     admission: admission.Admission
     table: records.Records
+    tokens: tokens.Tokens
+    operations: operations.Operations
     runtime: pods.Runtime
-    metrics: metrics.Metrics
-    stopping: bool = False
-    closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def create(self, request: Request) -> Response:
         await bodies.document(request)
         known = facts.of(request.scope)
-        async with self.admission.client(known, _client_ids(request), activates=True), dependencies():
+        async with self.admission.client(known, _client_ids(request), activates=True), faults.refused():
             await self.admission.activation(known)
             known.sandbox = sandbox = str(uuid.uuid4())
             client = known.concurrency.client if known.concurrency else concurrency.UNSPECIFIED
-            await self.table.add(sandbox, client, pods.pod_name(sandbox))
+            await self.table.add(sandbox, client, manifest.name(sandbox))
             try:
                 address = await self.runtime.start(sandbox)
             except (pods.StartFailed, kube.KubeError):
@@ -53,19 +51,19 @@ class Service:
             return JSONResponse(record.public(), 201)
 
     async def list(self, _: Request) -> Response:
-        async with dependencies():
-            return JSONResponse({"sandboxes": [record.public() for record in await self.table.list()]})
+        async with faults.refused():
+            return JSONResponse({"sandboxes": [record.public() for record in await self.table.list(records.NOBODY)]})
 
     async def info(self, request: Request) -> Response:
-        async with dependencies():
-            return JSONResponse((await self._record(request)).public())
+        async with faults.refused():
+            return JSONResponse((await self.record(request)).public())
 
     async def command(self, request: Request) -> Response:
         body = await bodies.document(request, "command", "stdin_b64", "timeout_s")
         timeout_s = bodies.seconds(body, "timeout_s", bodies.DEFAULT_TIMEOUT_S, 0.001, bodies.MAX_TIMEOUT_S)
         order = {"command": bodies.argv(body), "stdin_b64": bodies.base64_text(body, "stdin_b64")}
-        async with dependencies():
-            record = _usable(await self._record(request), records.RUNNING)
+        async with faults.refused():
+            record = usable(await self.record(request), records.RUNNING)
             trace_id = facts.of(request.scope).trace_id
             return JSONResponse(
                 await guest.command(record.address, {**order, "timeout_s": timeout_s}, timeout_s, trace_id)
@@ -73,15 +71,15 @@ class Service:
 
     async def pause(self, request: Request) -> Response:
         await bodies.document(request)
-        async with dependencies():
-            record = _usable(await self._record(request), records.RUNNING, records.PAUSED)
+        async with faults.refused():
+            record = usable(await self.record(request), records.RUNNING, records.PAUSED)
             await guest.freeze(record.address, facts.of(request.scope).trace_id)
             moved = await self._moved(record.id, records.PAUSED, (records.RUNNING, records.PAUSED))
             return JSONResponse(moved.public())
 
     async def delete(self, request: Request) -> Response:
-        async with dependencies():
-            record = await self._record(request)
+        async with faults.refused():
+            record = await self.record(request)
             await self.runtime.stop(record.id)
             await self.table.move(record.id, records.DELETED, origins=records.STATES[:-1])
             return Response(status_code=204)
@@ -92,19 +90,19 @@ class Service:
         hold_s = bodies.seconds(body, "hold_s", 0, 0, bodies.MAX_HOLD_S)
         known = facts.of(request.scope)
         async with self.admission.client(known, _client_ids(request), activates=False):
-            async with dependencies():
-                record = _usable(await self._record(request), records.RUNNING, records.PAUSED)
+            async with faults.refused():
+                record = usable(await self.record(request), records.RUNNING, records.PAUSED)
                 if record.state == records.PAUSED:
                     await self.admission.activation(known)
                     await guest.thaw(record.address, known.trace_id)
                     record = await self._moved(record.id, records.RUNNING, (records.RUNNING, records.PAUSED))
             first = {"event": "connected", "id": record.id, "state": record.state, "hold_s": hold_s}
-            await connection.stream(first, hold_s, self.closing, receive, send)
+            await connection.stream(first, hold_s, self.base.life.closing, receive, send)
 
-    async def _record(self, request: Request) -> records.Record:
-        """The record of the sandbox in the path; raises Refusal 404."""
+    async def record(self, request: Request) -> records.Record:
+        """The record of the sandbox in the path, one made without a token; raises Refusal 404."""
         sandbox = request.path_params["sandbox"]
-        record = await self.table.get(sandbox) if _ID.fullmatch(sandbox) else None
+        record = await self.table.get(sandbox, records.NOBODY) if ID.fullmatch(sandbox) else None
         if record is None:
             raise refusals.Refusal(404, "not_found", "no such sandbox")
         facts.of(request.scope).sandbox = record.id
@@ -129,22 +127,7 @@ class Connect:
         await self._service.connect(Request(scope, receive), receive, send)
 
 
-@contextlib.asynccontextmanager
-async def dependencies() -> AsyncIterator[None]:
-    """Turn what the database, the cluster and a sandbox's start may raise into refusals."""
-    try:
-        yield
-    except records.Unavailable as error:
-        _log.warning("database unavailable", extra={"facts": {"fault": str(error)}})
-        raise refusals.unavailable("records_unavailable", "the database does not answer; try again") from error
-    except pods.StartFailed as error:
-        raise refusals.unavailable("sandbox_start_failed", str(error)) from error
-    except kube.KubeError as error:
-        _log.warning("cluster unavailable", extra={"facts": {"fault": str(error)}})
-        raise refusals.unavailable("cluster_unavailable", "the cluster did not do as asked; try again") from error
-
-
-def _usable(record: records.Record, *states: str) -> records.Record:
+def usable(record: records.Record, *states: str) -> records.Record:
     """The record when its state is one of `states`; raises Refusal 409."""
     if record.state in states:
         return record

@@ -1,8 +1,9 @@
 """`python3 -m space_api.migrate`: bring the database's schema up to date. Running it again, or twice at once, is safe.
 
-SPACE_DATABASE_URL names the role that owns the schema; SPACE_APP_ROLE, if set, is granted what the API needs;
-SPACE_MIGRATE_WAIT_S (30) bounds the wait for a database that does not accept connections yet. One run at a time: a session lock serialises them, and it ends with the session, so a killed run blocks nobody. Exit codes:
-0 done, 64 wrong settings, 1 the database refused or could not be reached.
+SPACE_DATABASE_URL names the role that owns the schema; SPACE_APP_ROLE, if set, is granted what the services need;
+SPACE_MIGRATE_WAIT_S (30) bounds the wait for a database that does not accept connections yet. One run at a time: a
+session lock serialises them, and it ends with the session, so a killed run blocks nobody. Exit codes: 0 done, 64 wrong
+settings, 1 the database refused or could not be reached.
 """
 
 from __future__ import annotations
@@ -16,25 +17,10 @@ from collections.abc import Mapping
 import psycopg
 from psycopg import sql
 
-from common import logs, settings
+from common import database, logs, settings
+from space_api import schema
 
 LOCK = 0x5ACE_0001  # any fixed number, as long as every migrator uses it
-
-# Ordered for ever: a step that has run anywhere is never edited, only followed by another.
-STEPS = (
-    """
-    CREATE TABLE sandboxes (
-        id uuid PRIMARY KEY,
-        state text NOT NULL CHECK (state IN ('starting', 'running', 'paused', 'failed', 'deleted')),
-        client text NOT NULL,
-        pod text NOT NULL,
-        address text NOT NULL,
-        created_at timestamptz NOT NULL DEFAULT now(),
-        updated_at timestamptz NOT NULL DEFAULT now()
-    );
-    CREATE INDEX sandboxes_by_age ON sandboxes (created_at DESC) WHERE state <> 'deleted';
-    """,
-)
 
 _log = logging.getLogger(__name__)
 
@@ -52,15 +38,15 @@ def migrate(url: str, app_role: str = "") -> int:
         )
         row = connection.execute("SELECT coalesce(max(version), 0) FROM space_migrations").fetchone()
         applied = int(row[0]) if row else 0
-        for version, step in enumerate(STEPS[applied:], start=applied + 1):
+        for version, step in enumerate(schema.STEPS[applied:], start=applied + 1):
             with connection.transaction():
                 connection.execute(step.encode())
                 connection.execute("INSERT INTO space_migrations (version) VALUES (%s)", (version,))
             _log.info("migrated", extra={"facts": {"version": version}})
         if app_role:
-            grant = sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON sandboxes TO {}").format(sql.Identifier(app_role))
-            connection.execute(grant)
-        return max(0, len(STEPS) - applied)
+            role = sql.Identifier(app_role)
+            connection.execute(sql.SQL(schema.GRANTS).format(role=role))
+        return max(0, len(schema.STEPS) - applied)
 
 
 def _wait(url: str, seconds: float) -> None:
@@ -80,10 +66,8 @@ def _wait(url: str, seconds: float) -> None:
 def main(environment: Mapping[str, str] = os.environ) -> int:
     logs.configure("space-migrate")
     reader = settings.Reader(environment)
-    url, role = reader.secret("SPACE_DATABASE_URL"), reader.text("SPACE_APP_ROLE")
+    url, role = database.read_url(reader), reader.text("SPACE_APP_ROLE")
     wait_s = reader.number("SPACE_MIGRATE_WAIT_S", 30, 0, 600)
-    if not url.startswith(("postgresql://", "postgres://")):
-        reader.mistake("SPACE_DATABASE_URL", "..." if url else "", "must be set to a postgresql:// URL")
     try:
         reader.settle()
         _wait(url, wait_s)
@@ -94,7 +78,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     except psycopg.Error as error:
         _log.error("migration failed", extra={"facts": {"fault": f"{type(error).__name__}: {error}"}})
         return 1
-    _log.info("schema is up to date", extra={"facts": {"steps": steps, "version": len(STEPS)}})
+    _log.info("schema is up to date", extra={"facts": {"steps": steps, "version": len(schema.STEPS)}})
     return 0
 
 

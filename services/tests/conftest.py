@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import process, stores
+from tests import cluster, process, queueing, stores
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +42,13 @@ def start_api(database: str) -> Iterator[process.Start]:
     """Starts API processes with the given settings on top of a plain configuration; all are stopped at the end."""
     with process.starter({"SPACE_DATABASE_URL": database}) as start:
         yield start
+
+
+@pytest.fixture
+def queue(database: str) -> Iterator[queueing.Queue]:
+    """An empty queue in the session's database, and a cluster of its own."""
+    with cluster.Cluster() as made:
+        found = queueing.Queue(database, made)
+        found.execute("DELETE FROM operations")
+        yield found
+        found.close()

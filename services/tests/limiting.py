@@ -8,8 +8,11 @@ import time
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
-from limiters import activation, concurrency, decision, store
-from space_api import admission, facts, metrics, refusals
+import prometheus_client as prometheus
+
+from common import refusals
+from limiters import activation, concurrency, decision, metrics, store
+from space_api import admission, facts
 from tests import stores
 
 T = TypeVar("T")
@@ -145,7 +148,7 @@ def a_request_refused_for_its_client_spends_no_token(server: stores.Redis, activ
         async with connected(server.url, active) as shared:
             clients = concurrency.Limiter(concurrency.Settings(concurrency.ENFORCE, 1), shared)
             bucket = activation.Limiter(activation.Settings(True, 5, 0.001), shared)
-            gate = admission.Admission(bucket, clients, metrics.Metrics(lambda: 0), active)
+            gate = admission.Admission(bucket, clients, metrics.Decisions(prometheus.CollectorRegistry()), active)
             async with clients.hold(concurrency.UNSPECIFIED, store.Budget()):
                 refused = facts.Facts("trace")
                 with contextlib.suppress(refusals.Refusal):

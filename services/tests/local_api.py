@@ -7,8 +7,9 @@ import os
 import sys
 import tempfile
 
-from common import logs, settings
-from space_api import app, config, pods, serve, wire
+from common import logs, serve, settings, wire
+from fleet import pods
+from space_api import app, config
 from tests import stores
 
 
@@ -52,7 +53,8 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return settings.EXIT_CODE
     made = app.service(read, LocalRuntime())
-    serve.run(app.application(made, "public"), made, host="127.0.0.1", port=int(sys.argv[1]))
+    surface = sys.argv[2] if len(sys.argv) > 2 else "public"
+    serve.run(app.application(made, surface), made.base, host="127.0.0.1", port=int(sys.argv[1]))
     return 0
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from tests import stores
 FOLDER = Path(__file__).parents[1]
 
 Start = Callable[..., "Api"]
+
+PUBLIC, ADMIN = ("tests.local_api", "{port}"), ("tests.local_api", "{port}", "admin")
+CONTROLLER = ("tests.local_controller", "{port}")
+INTERNAL = ("space_internal_api", "--host", "127.0.0.1", "--port", "{port}")
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -41,12 +45,15 @@ def migrate(url: str, app_role: str = "") -> subprocess.CompletedProcess[str]:
 
 
 class Api:
-    """One API process; `call` talks to it, `lines` are its log lines once it has ended."""
+    """One service process, an API unless told otherwise; `call` talks to it, `lines` are its log once it has ended."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, str], command: Sequence[str] = PUBLIC) -> None:
         self.port = stores.free_port()
-        command = [sys.executable, "-m", "tests.local_api", str(self.port)]
-        self._folder = tempfile.TemporaryDirectory(prefix="space-api-")
+        command = [sys.executable, "-m", *(part.format(port=self.port) for part in command)]
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="space-api-",
+            ignore_cleanup_errors=True,  # what a command left running ends a moment after its sandbox
+        )
         self._log = Path(self._folder.name, "log").open("w+")  # noqa: SIM115 - closed by stop
         self.process = subprocess.Popen(
             command,
@@ -108,9 +115,9 @@ def starter(base: Mapping[str, str]) -> Iterator[Start]:
     """Yields a function that starts an API with `base` and its keyword arguments as settings."""
     started: list[Api] = []
 
-    def start(**settings: str) -> Api:
+    def start(command: Sequence[str] = PUBLIC, **settings: str) -> Api:
         # Kind's profile, so that mutations may be named; no drain, so that tests stop quickly.
-        api = Api({"SPACE_PROFILE": "kind", "SPACE_DRAIN_S": "0", **base, **settings})
+        api = Api({"SPACE_PROFILE": "kind", "SPACE_DRAIN_S": "0", **base, **settings}, command)
         started.append(api)
         api.wait_ready()
         return api

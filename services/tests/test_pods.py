@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from space_api import config, kube, pods, wire
+from common import kube, wire
+from fleet import manifest, pods
 from tests import limiting
 
-SETTINGS = config.Sandbox("space", "image:1", {"space-smoke.dev/group": "sandbox"}, 1.0)
+SETTINGS = manifest.Settings("space", "image:1", {"space-smoke.dev/group": "sandbox"}, 1.0)
 
 
 def pod(phase: str = "Pending", **status: Any) -> dict[str, Any]:
@@ -56,7 +57,7 @@ async def cluster(made: Cluster) -> AsyncIterator[pods.PodRuntime]:
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        yield pods.PodRuntime(kube.Pods(wire.Peer("127.0.0.1", port), "space", None), SETTINGS, "api")
+        yield pods.PodRuntime(kube.Pods(kube.Client(wire.Peer("127.0.0.1", port), "space", None)), SETTINGS, "api")
 
 
 def start(made: Cluster) -> str:
@@ -113,7 +114,7 @@ def test_a_running_pod_has_started_once_its_server_answers(monkeypatch: pytest.M
 
 
 def spec() -> dict[str, Any]:
-    found: dict[str, Any] = pods.manifest("s", SETTINGS)["spec"]
+    found: dict[str, Any] = manifest.pod("s", SETTINGS)["spec"]
     return found
 
 
@@ -125,7 +126,7 @@ def spec() -> dict[str, Any]:
         ("it is not root", lambda: spec()["securityContext"]["runAsNonRoot"] is True),
         ("it drops rights", lambda: spec()["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}),
         ("it is pulled once", lambda: spec()["containers"][0]["imagePullPolicy"] == "IfNotPresent"),
-        ("it is labelled", lambda: pods.manifest("s", SETTINGS)["metadata"]["labels"][pods.LABEL] == "s"),
+        ("it is labelled", lambda: manifest.pod("s", SETTINGS)["metadata"]["labels"][manifest.LABEL] == "s"),
     ],
 )
 def test_a_sandbox_pod_is_made_as_promised(claim: str, holds: Callable[[], bool]) -> None:

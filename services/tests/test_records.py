@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from space_api import records
+from common import database as databases
+from fleet import records
 from tests import stores
 
 POOL = 1
@@ -22,12 +23,14 @@ def test_more_callers_than_any_queue_may_give_up_and_the_database_is_still_found
 
 async def _outage(database: str) -> None:
     real, door = urlsplit(database).port, stores.free_port()
-    kept = records.Records(database.replace(f":{real}/", f":{door}/"), POOL, "test")
-    await kept.open()
+    url = database.replace(f":{real}/", f":{door}/")
+    pool = databases.Database(databases.Settings(url, POOL), "test")
+    kept = records.Records(pool)
+    await pool.open()
     try:
         given_up = await asyncio.gather(*(kept.check() for _ in range(CALLERS)), return_exceptions=True)
-        assert all(isinstance(error, records.Unavailable) for error in given_up)
-        with pytest.raises(records.Unavailable):
+        assert all(isinstance(error, databases.Unavailable) for error in given_up)
+        with pytest.raises(databases.Unavailable):
             await kept.check()
 
         passing: set[asyncio.Task[None]] = set()
@@ -41,12 +44,12 @@ async def _outage(database: str) -> None:
                 try:
                     await kept.check()
                     break
-                except records.Unavailable:
+                except databases.Unavailable:
                     assert time.monotonic() < deadline, "the database is there and was never found again"
-            await kept.close()
+            await pool.close()
             await asyncio.gather(*passing)
     finally:
-        await kept.close()
+        await pool.close()
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:

@@ -4,70 +4,27 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import urllib3
 
-from tests import process, stores
-
-
-class Sandbox:
-    """One sandbox server in `folder`."""
-
-    def __init__(self, folder: Path) -> None:
-        port = stores.free_port()
-        command = [sys.executable, "-m", "sandbox", "--port", str(port)]
-        self.started = time.monotonic()
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=process.environment({}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        self.http = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=4, retries=False, timeout=30)
-        stores.wait_until("the sandbox answers", self._answers)
-        self.ready_s = time.monotonic() - self.started
-
-    def call(self, path: str, document: object = None) -> tuple[int, dict[str, Any]]:
-        answer = self.http.request("POST", path, body=json.dumps(document or {}))
-        return answer.status, answer.json()
-
-    def run(self, *command: str, **more: object) -> dict[str, Any]:
-        """The result of a command, its output decoded."""
-        status, result = self.call("/command", {"command": command, **more})
-        assert status == 200, result
-        for stream in ("stdout", "stderr"):
-            result[stream] = base64.b64decode(result.pop(f"{stream}_b64"))
-        return result
-
-    def stop(self) -> int:
-        self.http.close()
-        self.process.terminate()
-        return self.process.wait(timeout=10)
-
-    def _answers(self) -> bool:
-        try:
-            return self.http.request("GET", "/healthz").status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
+from tests import sandboxes, stores
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    made = Sandbox(tmp_path)
+def sandbox(tmp_path: Path) -> Iterator[sandboxes.Sandbox]:
+    made = sandboxes.Sandbox(tmp_path)
     yield made
     assert made.stop() == 0
 
 
-def test_a_sandbox_is_ready_soon(sandbox: Sandbox) -> None:
+def test_a_sandbox_is_ready_soon(sandbox: sandboxes.Sandbox) -> None:
     assert sandbox.ready_s <= 2.0  # 0.1 s on an idle machine; tests share theirs
 
 
-def test_time_frozen_does_not_count_against_a_command(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_time_frozen_does_not_count_against_a_command(sandbox: sandboxes.Sandbox, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
         running = threads.submit(sandbox.run, "sh", "-c", f"touch {begun}; sleep 1; echo done", timeout_s=2.0)
@@ -82,13 +39,13 @@ def test_time_frozen_does_not_count_against_a_command(sandbox: Sandbox, tmp_path
     assert (result["timed_out"], result["stdout"]) == (False, b"done\n")
 
 
-def test_freezing_and_thawing_again_is_harmless(sandbox: Sandbox) -> None:
+def test_freezing_and_thawing_again_is_harmless(sandbox: sandboxes.Sandbox) -> None:
     for path in ("/freeze", "/freeze", "/thaw", "/thaw"):
         assert sandbox.call(path) == (200, {"processes": 0})
     assert sandbox.run("true")["exit_code"] == 0
 
 
-def test_what_is_left_running_is_frozen_too_and_ends_with_the_sandbox(sandbox: Sandbox) -> None:
+def test_what_is_left_running_is_frozen_too_and_ends_with_the_sandbox(sandbox: sandboxes.Sandbox) -> None:
     left = int(sandbox.run("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")["stdout"])
     assert sandbox.call("/freeze")[1]["processes"] == 1
     assert Path(f"/proc/{left}/stat").read_text().rpartition(")")[2].split()[0] == "T"
@@ -97,19 +54,19 @@ def test_what_is_left_running_is_frozen_too_and_ends_with_the_sandbox(sandbox: S
     stores.wait_until("the process left running is gone", lambda: not _alive(left), 5)
 
 
-def test_a_command_may_close_its_input_and_flood_both_outputs(sandbox: Sandbox) -> None:
+def test_a_command_may_close_its_input_and_flood_both_outputs(sandbox: sandboxes.Sandbox) -> None:
     script = "exec <&-; head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2"
     result = sandbox.run("sh", "-c", script, stdin_b64=base64.b64encode(b"x" * 500_000).decode())
     assert (result["exit_code"], len(result["stdout"]), len(result["stderr"])) == (0, 300_000, 300_000)
 
 
-def test_what_a_command_leaves_running_does_not_delay_its_answer(sandbox: Sandbox) -> None:
+def test_what_a_command_leaves_running_does_not_delay_its_answer(sandbox: sandboxes.Sandbox) -> None:
     result = sandbox.run("sh", "-c", "sleep 20 & echo started")
     assert result["stdout"] == b"started\n"
     assert result["duration_ms"] < 10_000
 
 
-def test_a_signal_is_told_as_a_shell_does(sandbox: Sandbox) -> None:
+def test_a_signal_is_told_as_a_shell_does(sandbox: sandboxes.Sandbox) -> None:
     assert sandbox.run("sh", "-c", "kill -TERM $$")["exit_code"] == 143
 
 

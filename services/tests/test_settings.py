@@ -25,7 +25,7 @@ def test_the_defaults_are_those_of_a_deployment() -> None:
     read = config.read(GOOD)
     assert (read.activation.enabled, read.activation.burst, read.activation.refill_per_second) == (True, 60, 60)
     assert (read.concurrency.mode, read.concurrency.limit, read.concurrency.lease_s) == ("observe", 32, 30)
-    assert (read.concurrency.known_clients, read.redis_url, read.profile) == ((), "", "deployment")
+    assert (read.concurrency.known_clients, read.redis_url, read.own.profile) == ((), "", "deployment")
     assert read.sandbox.start_timeout_s == 30
 
 
@@ -75,8 +75,8 @@ def test_all_mistakes_come_at_once() -> None:
     found = mistakes(SPACE_DATABASE_URL="", SPACE_SANDBOX_IMAGE="", SPACE_PROFILE="x", SPACE_DRAIN_S="x")
     assert [mistake.partition("=")[0] for mistake in found] == [
         "SPACE_PROFILE",
-        "SPACE_DATABASE_URL",
         "SPACE_DRAIN_S",
+        "SPACE_DATABASE_URL",
         "SPACE_SANDBOX_IMAGE",
     ]
 

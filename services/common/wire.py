@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import h11
 
+ANSWER_LIMIT = 8 << 20  # bytes; more than any peer of ours has to say
 _CHUNK = 1 << 16
 
 
@@ -58,7 +59,7 @@ class Exchange:
         """Send the request and wait for the response's head."""
         head = [("Host", f"{peer.host}:{peer.port}"), ("Connection", "close"), *headers.items()]
         if body:
-            head += [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+            head.append(("Content-Length", str(len(body))))
         parts: list[h11.Event] = [h11.Request(method=method, target=path, headers=head)]
         if body:
             parts.append(h11.Data(data=body))
@@ -117,8 +118,21 @@ async def call(
     timeout_s: float,
     headers: Mapping[str, str] | None = None,
     document: object = None,
+    body: bytes = b"",
 ) -> Answer:
-    """One request with a JSON `document`, if any, and its whole answer. Raises WireError and TimeoutError."""
-    body = b"" if document is None else json.dumps(document).encode()
-    async with asyncio.timeout(timeout_s), exchange(peer, method, path, headers=headers, body=body) as made:
-        return Answer(made.status, b"".join([piece async for piece in made.body()]))
+    """One request with a JSON `document` or raw `body`, if any, and its whole answer, at most ANSWER_LIMIT bytes.
+
+    Raises WireError and TimeoutError.
+    """
+    told = dict(headers or {})
+    if document is not None:
+        body = json.dumps(document).encode()
+    if body:
+        told["Content-Type"] = "application/octet-stream" if document is None else "application/json"
+    received = bytearray()
+    async with asyncio.timeout(timeout_s), exchange(peer, method, path, headers=told, body=body) as made:
+        async for piece in made.body():
+            received += piece
+            if len(received) > ANSWER_LIMIT:
+                raise WireError(f"the answer has more than {ANSWER_LIMIT} bytes")
+        return Answer(made.status, bytes(received))

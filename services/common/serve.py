@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
-from space_api import handlers
+from common import service
 
 PORT = 8080
 FINISH_S = 4  # then what is still in work is cancelled; drain and this together stay under Kubernetes' grace period
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 class Server(uvicorn.Server):
     """uvicorn with our own meaning of SIGTERM."""
 
-    def __init__(self, app: ASGIApp, service: handlers.Service, host: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, base: service.Base, host: str, port: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=FINISH_S,
             )
         )
-        self._service = service
+        self._drain_s, self._life = base.own.drain_s, base.life
         self._draining: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
@@ -59,17 +59,17 @@ class Server(uvicorn.Server):
 
     def _stop(self) -> None:
         if self._draining is None:
-            _log.info("draining", extra={"facts": {"drain_s": self._service.config.drain_s}})
-            self._service.stopping = True
+            _log.info("draining", extra={"facts": {"drain_s": self._drain_s}})
+            self._life.stopping.set()
             self._draining = asyncio.create_task(self._drain(), name="drain")
 
     async def _drain(self) -> None:
         # Endpoints are removed by others, elsewhere; nothing here could be waited for instead.
-        await asyncio.sleep(self._service.config.drain_s)
-        self._service.closing.set()
+        await asyncio.sleep(self._drain_s)
+        self._life.closing.set()
         self.should_exit = True
 
 
-def run(app: ASGIApp, service: handlers.Service, host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
+def run(app: ASGIApp, base: service.Base, host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
     """Serve until told to stop; the pod's network decides who may connect."""
-    Server(app, service, host, port).run()
+    Server(app, base, host, port).run()

@@ -16,11 +16,10 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, Never, Protocol
 
-from space_api import config, kube, wire
+from common import kube, wire
+from fleet import manifest
 
-PORT = 8090
-LABEL = "space-smoke.dev/sandbox"
-_GRACE_S = 1
+PORT = manifest.PORT
 _KNOCK_TIMEOUT_S = 1.0
 _KNOCK_INTERVAL_S = 0.03
 _TERMINAL_WAITS = frozenset(
@@ -54,11 +53,38 @@ class Runtime(Protocol):
         """The id of the image this API itself runs from, or "" when unknown."""
 
 
-class PodRuntime:
-    """Runs each sandbox as one pod of the API's namespace."""
+class Owner:
+    """The Deployment that owns the pods made here, so that uninstalling it removes them too."""
 
-    def __init__(self, pods: kube.Pods, settings: config.Sandbox, own_pod: str) -> None:
+    def __init__(self, client: kube.Client, deployment: str) -> None:
+        self._client, self._deployment = client, deployment
+        self._reference: kube.Object | None = None
+
+    async def reference(self) -> kube.Object:
+        """Its owner reference, asked for once. Raises kube.KubeError."""
+        if self._reference is None:
+            found = await self._client.call("GET", self._client.path("apis/apps/v1", "deployments", self._deployment))
+            uid = found["metadata"]["uid"]
+            self._reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": self._deployment, "uid": uid}
+        return self._reference
+
+
+class PodRuntime:
+    """Runs each sandbox as one pod of the own namespace."""
+
+    def __init__(
+        self,
+        pods: kube.Pods,
+        settings: manifest.Settings,
+        own_pod: str,
+        *,
+        owner: Owner | None = None,
+        adopts: bool = False,
+    ) -> None:
+        """`adopts`: a start goes on with the pod that an earlier, interrupted start of the same sandbox left, and
+        leaves its own behind when it is interrupted; without it only the request that made a pod may have it."""
         self._pods, self._settings, self._own_pod = pods, settings, own_pod
+        self._owner, self._adopts = owner, adopts
         self._image_id = ""
         # Starting a pod keeps a processor busy for half a second. All of a burst at once would not be ready sooner, and
         # meanwhile would starve the limiter store on a small node.
@@ -66,10 +92,11 @@ class PodRuntime:
 
     async def start(self, sandbox: str) -> str:
         async with self._starts:
-            return await self._start(pod_name(sandbox), manifest(sandbox, self._settings))
+            owner = await self._owner.reference() if self._owner else None
+            return await self._start(manifest.name(sandbox), manifest.pod(sandbox, self._settings, owner))
 
     async def stop(self, sandbox: str) -> None:
-        await self._pods.delete(pod_name(sandbox), _GRACE_S)
+        await self._pods.delete(manifest.name(sandbox), manifest.GRACE_S)
 
     async def image_id(self) -> str:
         if not self._image_id:
@@ -80,15 +107,42 @@ class PodRuntime:
 
     async def _start(self, name: str, document: kube.Object) -> str:
         try:
-            return await self._started(name, await self._pods.create(document))
-        except BaseException:
+            return await self._started(name, await self._made(name, document))
+        except BaseException as error:
             # Whatever went wrong, also the request's own end: a sandbox nobody was told of must not stay.
-            with contextlib.suppress(kube.KubeError):
-                await asyncio.shield(self._pods.delete(name, 0))
+            if not self._adopts or isinstance(error, StartFailed):
+                with contextlib.suppress(kube.KubeError):
+                    await asyncio.shield(self._pods.delete(name, 0))
             raise
+
+    async def _made(self, name: str, document: kube.Object) -> kube.Object:
+        try:
+            return await self._pods.create(document)
+        except kube.KubeError as error:
+            if error.status != 409 or not self._adopts:
+                raise
+        pod = await self._pods.get(name)
+        if "deletionTimestamp" not in pod["metadata"]:
+            return pod
+        await self._gone(name, pod["metadata"]["resourceVersion"])
+        return await self._pods.create(document)
+
+    async def _gone(self, name: str, version: str) -> None:
+        """Wait until a pod that is being deleted is gone; raises KubeError."""
+        seconds = self._settings.start_timeout_s
+        changes = self._pods.watch(name, version, seconds)
+        try:
+            async with asyncio.timeout(seconds), contextlib.aclosing(changes):
+                async for kind, _ in changes:
+                    if kind == "DELETED":
+                        return
+        except TimeoutError:
+            pass
+        raise kube.KubeError(f"pod {name} was deleted and is still there after {seconds:g} s")
 
     async def _started(self, name: str, pod: kube.Object) -> str:
         seen = _Seen(pod)
+        seen.update(pod)
         following = asyncio.create_task(self._follow(name, seen), name=f"follow-{name}")
         knocking = asyncio.create_task(_knock(seen), name=f"knock-{name}")
         try:
@@ -145,10 +199,6 @@ async def _knock(seen: _Seen) -> str:
         await asyncio.sleep(_KNOCK_INTERVAL_S)  # nobody announces a listening socket
 
 
-def pod_name(sandbox: str) -> str:
-    return f"sandbox-{sandbox}"
-
-
 def running_address(pod: Mapping[str, Any]) -> str:
     """`host:port` of a running pod, "" while it may still become one; raises StartFailed when it cannot."""
     status = pod.get("status", {})
@@ -173,56 +223,3 @@ def progress(pod: Mapping[str, Any]) -> str:
         if item.get("status") == "False" and item.get("reason"):
             told.append(f"{item['type']}: {item['reason']} {item.get('message', '')}".rstrip())
     return "; ".join(told)[:500]
-
-
-def manifest(sandbox: str, settings: config.Sandbox) -> kube.Object:
-    """The pod of one sandbox: no token, no rights, nothing writable but its workspace."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": pod_name(sandbox),
-            "labels": {"app.kubernetes.io/name": "sandbox", LABEL: sandbox},
-        },
-        "spec": {
-            "restartPolicy": "Never",  # a restarted server would have lost the state that a sandbox is
-            "terminationGracePeriodSeconds": _GRACE_S,
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "nodeSelector": dict(settings.node_selector),
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": 10001,
-                "runAsGroup": 10001,
-                "fsGroup": 10001,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [
-                {
-                    "name": "sandbox",
-                    "image": settings.image,
-                    "imagePullPolicy": "IfNotPresent",
-                    "command": ["python3", "-m", "sandbox", "--port", str(PORT)],
-                    "workingDir": "/workspace",
-                    "ports": [{"name": "http", "containerPort": PORT}],
-                    "resources": {
-                        "requests": {"cpu": "5m", "memory": "24Mi"},
-                        "limits": {"memory": "128Mi"},
-                    },
-                    "securityContext": {
-                        "allowPrivilegeEscalation": False,
-                        "readOnlyRootFilesystem": True,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
-                    "volumeMounts": [
-                        {"name": "workspace", "mountPath": "/workspace"},
-                        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod's own
-                    ],
-                }
-            ],
-            "volumes": [
-                {"name": "workspace", "emptyDir": {"sizeLimit": "64Mi"}},
-                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
-            ],
-        },
-    }

@@ -6,37 +6,65 @@ import base64
 import binascii
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from space_api import refusals
+from common import refusals
 
 LIMIT = 2 << 20  # bytes
 MAX_HOLD_S = 60.0
 DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 60.0, 600.0
 
 
-async def document(request: Request, *fields: str) -> dict[str, Any]:
-    """The body as a JSON object that holds no fields but `fields`; an empty body counts as {}. Raises Refusal."""
+async def raw(request: Request, limit: int = LIMIT) -> bytes:
+    """The body as it is, at most `limit` bytes; raises Refusal."""
     body = bytearray()
     try:
         async for piece in request.stream():
             body += piece
-            if len(body) > LIMIT:
-                raise refusals.Refusal(413, "too_large", f"a body has at most {LIMIT} bytes")
+            if len(body) > limit:
+                raise refusals.Refusal(413, "too_large", f"a body has at most {limit} bytes")
     except ClientDisconnect:
         raise refusals.malformed("the body ended early") from None
+    return bytes(body)
+
+
+async def document(request: Request, *fields: str) -> dict[str, Any]:
+    """The body as a JSON object that holds no fields but `fields`; an empty body counts as {}. Raises Refusal."""
+    parsed = await anything(request)
+    known_fields(parsed, fields)
+    return parsed
+
+
+async def anything(request: Request) -> dict[str, Any]:
+    """The body as a JSON object; raises Refusal."""
+    body = await raw(request)
     try:
         parsed = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         raise refusals.malformed("the body must be JSON") from None
     if not isinstance(parsed, dict):
         raise refusals.malformed("the body must be a JSON object")
-    if unknown := sorted(parsed.keys() - set(fields)):
+    return parsed
+
+
+def known_fields(body: dict[str, Any], fields: Sequence[str]) -> None:
+    """Raise Refusal when the body has another field than these."""
+    if unknown := sorted(body.keys() - set(fields)):
         known = ", ".join(fields) or "none"
         raise refusals.malformed(f"unknown field {unknown[0][:40]!a}; known fields: {known}")
-    return parsed
+
+
+def text(body: dict[str, Any], field: str, limit: int, default: str | None = None) -> str:
+    """A string of 1 to `limit` characters without NUL, `default` when it is missing; raises Refusal."""
+    value = body.get(field, default)
+    if default is not None and value == default:
+        return default
+    if not isinstance(value, str) or not is_text(value) or not 1 <= len(value) <= limit:
+        raise refusals.malformed(f"{field} must be a string of 1 to {limit} characters without NUL")
+    return value
 
 
 def seconds(body: dict[str, Any], field: str, default: float, low: float, high: float) -> float:
@@ -52,7 +80,7 @@ def seconds(body: dict[str, Any], field: str, default: float, low: float, high: 
 def argv(body: dict[str, Any]) -> list[str]:
     """The command as its argument list; raises Refusal."""
     value = body.get("command")
-    if not isinstance(value, list) or not value or not all(_argument(item) for item in value):
+    if not isinstance(value, list) or not value or not all(is_text(item) for item in value):
         raise refusals.malformed("command must be a list of strings that can be arguments, at least one")
     if not value[0]:
         raise refusals.malformed("command must name a program first")
@@ -69,11 +97,12 @@ def base64_text(body: dict[str, Any], field: str) -> str:
     return str(value)
 
 
-def _argument(value: object) -> bool:
+def is_text(value: object) -> bool:
+    """Whether this is a string that can be an argument, a path or a text in the database."""
     if not isinstance(value, str) or "\0" in value:
         return False
     try:
         value.encode()
-    except UnicodeEncodeError:  # a lone surrogate is valid JSON and no valid argument
+    except UnicodeEncodeError:  # a lone surrogate is valid JSON and no valid text
         return False
     return True

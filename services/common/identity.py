@@ -1,0 +1,41 @@
+"""The settings that every service with an HTTP port has."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import mutations, settings
+
+_VERSION_FILE = Path(__file__).parents[1] / "VERSION"  # written when the image is built
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which pod this is, of what; `drain_s` is how long it goes on serving after it has reported itself unready."""
+
+    profile: str
+    pod: str
+    version: str
+    drain_s: float
+    mutations: frozenset[str]
+
+
+def read(reader: settings.Reader) -> Identity:
+    profile = reader.choice("SPACE_PROFILE", "deployment", ("kind", "deployment"))
+    return Identity(
+        profile=profile,
+        pod=reader.text("SPACE_POD_NAME", os.uname().nodename),
+        version=reader.text("SPACE_VERSION", first_line(_VERSION_FILE, "dev")),
+        drain_s=reader.number("SPACE_DRAIN_S", 2, 0, 60),
+        mutations=mutations.read(reader, profile),
+    )
+
+
+def first_line(path: Path, default: str) -> str:
+    """What a small file holds, or `default` when there is none."""
+    try:
+        return path.read_text().strip() or default
+    except OSError:
+        return default

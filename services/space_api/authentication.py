@@ -1,0 +1,31 @@
+"""Who calls a native route: the token's tenant, if the token is good and has the scope that the call needs."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from common import mutations, refusals
+from fleet import tokens
+
+
+class Authentication:
+    """Checks bearer tokens (RFC 6750)."""
+
+    def __init__(self, table: tokens.Tokens, active: frozenset[str] = frozenset()) -> None:
+        self._tokens = table
+        self._any_scope = mutations.TOKEN_SCOPE_IGNORED in active
+
+    async def holder(self, request: Request) -> tokens.Token:
+        """The request's token; raises Refusal 401, and Unavailable."""
+        given = request.headers.getlist("authorization")
+        scheme, _, secret = (given[0] if len(given) == 1 else "").partition(" ")
+        found = await self._tokens.find(secret.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            # One answer for every reason: which tokens exist is nobody's business.
+            raise refusals.Refusal(401, "unauthenticated", "this needs Authorization: Bearer with a valid token")
+        return found
+
+    def require(self, token: tokens.Token, scope: str) -> None:
+        """Raise Refusal 403 unless the token has the scope."""
+        if scope not in token.scopes and not self._any_scope:
+            raise refusals.Refusal(403, "scope_missing", f"this needs a token with scope {scope}")
