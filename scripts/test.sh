@@ -29,7 +29,7 @@ echo "== style, types, layers"
 ruff check .
 ruff format --check --quiet .
 mypy
-(cd services && mypy)
+(cd services && mypy && lint-imports | tail -n 1)
 lint-imports | tail -n 1
 git ls-files '*.sh' .ci/run kind/node-image/files/usr/local | xargs grep -lE '^#!.*\b(ba)?sh' | xargs shellcheck
 

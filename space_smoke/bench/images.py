@@ -162,7 +162,8 @@ def services(base_reference: str, emit: cache.Emit) -> dict[str, Image]:
 
 def _service_sources() -> list[str | pathlib.Path]:
     folder = cache.PROJECT / "services"
-    return [path for path in sorted(folder.iterdir()) if path.name not in ("tests", "__pycache__")]
+    left_out = ("tests", "__pycache__")  # and what linters keep in hidden folders
+    return [path for path in sorted(folder.iterdir()) if path.name not in left_out and path.name[0] != "."]
 
 
 def _made(target: str, key: str) -> str:
@@ -181,7 +182,7 @@ def _named(target: str, key: str) -> Image:
 
 def _fill(place: pathlib.Path, emit: cache.Emit) -> None:
     """The build context: the services without their tests, their wheels, and the entrypoint scripts."""
-    ignored = shutil.ignore_patterns("tests", "__pycache__")
+    ignored = shutil.ignore_patterns("tests", "__pycache__", ".*")
     shutil.copytree(cache.PROJECT / "services", place / "services", ignore=ignored)
     shutil.copytree(_wheels(emit), place / "site")
     for script in (cache.KIND / "images").glob("*.sh"):
