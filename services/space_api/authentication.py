@@ -7,9 +7,13 @@ from starlette.requests import Request
 from common import mutations, refusals
 from fleet import tokens
 
+# The API server of Kubernetes takes Authorization for itself and passes a request on without it; who comes through its proxy
+# says the same in the second header.
+HEADERS = ("authorization", "x-space-authorization")
+
 
 class Authentication:
-    """Checks bearer tokens (RFC 6750)."""
+    """Checks bearer tokens (RFC 6750), in either header and in one only."""
 
     def __init__(self, table: tokens.Tokens, active: frozenset[str] = frozenset()) -> None:
         self._tokens = table
@@ -17,7 +21,7 @@ class Authentication:
 
     async def holder(self, request: Request) -> tokens.Token:
         """The request's token; raises Refusal 401, and Unavailable."""
-        given = request.headers.getlist("authorization")
+        given = [value for name in HEADERS for value in request.headers.getlist(name)]
         scheme, _, secret = (given[0] if len(given) == 1 else "").partition(" ")
         found = await self._tokens.find(secret.strip()) if scheme.lower() == "bearer" else None
         if found is None:

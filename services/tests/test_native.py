@@ -150,6 +150,16 @@ def test_without_a_valid_token_nothing_native_is_answered(
     )
 
 
+def test_who_comes_through_a_proxy_that_takes_authorization_for_itself_uses_the_second_header_and_only_that_one(
+    public: process.Api, admin: process.Api
+) -> None:
+    bearer = f"Bearer {token(admin)['token']}"
+    second = {"X-Space-Authorization": bearer}
+    assert public.call("POST", "/v1/operations", {"kind": "create"}, headers=second).status == 202
+    both = public.call("POST", "/v1/operations", {"kind": "create"}, headers={**second, "Authorization": bearer})
+    assert code(both) == (401, "unauthenticated")
+
+
 def test_a_tenant_sees_its_own_only(public: process.Api, admin: process.Api, queue: queueing.Queue) -> None:
     mine, theirs = token(admin)["token"], token(admin, tenant="other")["token"]
     made = ask(public, mine, {"kind": "create"}).json()

@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import oid
 
 from space_smoke import errors
+from space_smoke.bench import kube
+from space_smoke.model import objects as model
 
 SECRET, CONFIG_MAP = "postgres-tls", "postgres-ca"
 _VALID = datetime.timedelta(days=365)
@@ -111,6 +113,43 @@ def why_new(
             )
     lacking = sorted(set(names) - _names(server))
     return f"tls.crt is not for {', '.join(lacking)}" if lacking else ""
+
+
+def keep(access: kube.Kube, service: str, namespace: str) -> str:
+    """Sees to it that both objects are in the cluster and good for a Service's names. Returns why they were made anew, or "".
+
+    The authorities go in first: until the server has its new certificate, clients must believe the old one and the new.
+    Raises ApiError.
+    """
+    names, now = service_names(service, namespace), datetime.datetime.now(datetime.UTC)
+    old_secret = _found(access, "Secret", SECRET, namespace)
+    old_map = _found(access, "ConfigMap", CONFIG_MAP, namespace)
+    why = why_new(old_secret, old_map, names, now)
+    if why:
+        trusted = str(((old_map or {}).get("data") or {}).get("ca.crt", ""))
+        secret, config_map = objects(names, namespace, now, trusted=trusted)
+        for made, there in ((config_map, old_map), (secret, old_secret)):
+            if there is None:
+                access.create(made)
+            else:
+                _replace(access, made)
+    return why
+
+
+def _found(access: kube.Kube, kind: str, name: str, namespace: str) -> Mapping[str, Any] | None:
+    try:
+        return access.read(model.Ref("v1", kind, namespace, name))
+    except errors.ApiError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+def _replace(access: kube.Kube, made: Object) -> None:
+    ref = model.Ref("v1", made["kind"], made["metadata"]["namespace"], made["metadata"]["name"])
+    status, answer = access.send("PUT", kube.path_of(ref), body=made)
+    if status >= 300:
+        raise errors.ApiError(f"{ref} could not be replaced: {answer.get('message', '')}", status=status)
 
 
 def _required(names: Sequence[str]) -> Sequence[str]:

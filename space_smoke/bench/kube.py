@@ -33,6 +33,7 @@ _PLURALS = {
     "EndpointSlice": "endpointslices",
     "Event": "events",
     "Secret": "secrets",
+    "ConfigMap": "configmaps",
     "PersistentVolume": "persistentvolumes",
 }
 _CONNECT_S = 5.0

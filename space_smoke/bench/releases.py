@@ -27,7 +27,8 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One release to install: paths resolved, `image` the target of kind/images/Dockerfile that it runs."""
+    """One release to install: paths resolved, `image` the target of kind/images/Dockerfile that it runs. `certificate` is
+    the Service that its server needs one for, or ""."""
 
     release: str
     chart: pathlib.Path
@@ -35,6 +36,7 @@ class Planned:
     values: tuple[pathlib.Path, ...]
     image: str
     volumes: tuple[Volume, ...] = ()
+    certificate: str = ""
 
     def sets(self, built: Mapping[str, images.Image]) -> dict[str, str]:
         image = built[self.image]
@@ -73,4 +75,4 @@ def _planned(path: pathlib.Path, one: Mapping[str, Any], mistakes: list[errors.M
     volumes = tuple(
         Volume(namespace, *(str(v[key]) for key in ("claim", "group", "size"))) for v in one.get("volumes", ())
     )
-    return Planned(release, chart, namespace, values, image, volumes)
+    return Planned(release, chart, namespace, values, image, volumes, str(one.get("certificate", "")))

@@ -16,7 +16,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import cache, engine, images, kind, kube, nodes, ready, register, releases, tools, volumes, wait
+from space_smoke.bench import (
+    cache,
+    certificates,
+    engine,
+    images,
+    kind,
+    kube,
+    nodes,
+    ready,
+    register,
+    releases,
+    tools,
+    volumes,
+    wait,
+)
 from space_smoke.engine import doctor, down, steps
 from space_smoke.model import objects
 
@@ -221,12 +235,18 @@ def namespaces(work: Work) -> str:
     work.kube = _UntilFailure(register.kubeconfig(work.options.name), work.marks)
     for name in NAMESPACES:
         wait.until(work.kube, f"namespace {name}", lambda name=name: _made(work.kube, name), watching=(), timeout_s=30)  # type: ignore[misc]
-    wanted = [volume for stage in releases.stages() for planned in stage for volume in planned.volumes]
+    all_planned = [planned for stage in releases.stages() for planned in stage]
+    certified = [
+        f"a certificate for {planned.certificate}"
+        for planned in all_planned
+        if planned.certificate and certificates.keep(work.kube, planned.certificate, planned.namespace)
+    ]
+    wanted = [volume for planned in all_planned for volume in planned.volumes]
     if work.reused:  # its claims are bound already, or the provisioner will see to them
         wanted = []
     volumes.folders(work.options.name, wanted)
     made = volumes.create(work.kube, wanted)
-    return ", ".join((*NAMESPACES, *made))
+    return ", ".join((*NAMESPACES, *certified, *made))
 
 
 def _made(access: kube.Kube, name: str) -> wait.State:

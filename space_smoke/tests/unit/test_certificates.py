@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from space_smoke import errors
-from space_smoke.bench import certificates
+from space_smoke.bench import certificates, kube
 
 NOW = datetime.datetime(2031, 5, 6, 7, 8, 9, tzinfo=datetime.UTC)
 TODAY = datetime.datetime.now(datetime.UTC)
@@ -139,3 +139,35 @@ def test_a_damaged_secret_is_not_reused(made: Pair, key: str, value: str | None,
         secret["data"][key] = value
     assert says in certificates.why_new(secret, made[1], NAMES, NOW)
     assert "'ca.crt' is missing" in certificates.why_new(made[0], {"data": {}}, NAMES, NOW)
+
+
+class Server(kube.Kube):
+    """Holds the two objects; remembers what was written, in order."""
+
+    def __init__(self, *there: dict[str, Any]) -> None:
+        self.things = {thing["kind"]: thing for thing in there}
+        self.written: list[tuple[str, str]] = []
+
+    def send(self, method: str, path: str, *, body: Any = None, **_options: Any) -> tuple[int, dict[str, Any]]:
+        kind = "Secret" if "/secrets" in path else "ConfigMap"
+        if method != "GET":
+            self.written.append((method, kind))
+            self.things[kind] = body
+        return (200, self.things[kind]) if kind in self.things else (404, {"message": "not found"})
+
+
+def test_a_cluster_without_certificates_gets_both_objects_and_keeps_them() -> None:
+    server = Server()
+    assert "does not exist" in certificates.keep(server, "postgres", "space")
+    assert server.written == [("POST", "ConfigMap"), ("POST", "Secret")]
+    assert certificates.keep(server, "postgres", "space") == ""
+    assert len(server.written) == 2
+
+
+def test_a_renewal_tells_clients_of_the_new_authority_before_the_server_has_it_and_of_the_old_one_too() -> None:
+    old_secret, old_map = certificates.objects(("elsewhere",), "space", TODAY)
+    server = Server(old_secret, old_map)
+    assert certificates.keep(server, "postgres", "space").startswith("tls.crt is not for postgres")
+    assert server.written == [("PUT", "ConfigMap"), ("PUT", "Secret")]
+    assert old_map["data"]["ca.crt"] in server.things["ConfigMap"]["data"]["ca.crt"]
+    assert certificates.keep(server, "postgres", "space") == ""
