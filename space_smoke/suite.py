@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["choose", "rejudged", "run_scenarios", "tables", "write_reports"]
 
+_JUDGED = ("PASS", "FAIL", "UNKNOWN")
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 
 
@@ -75,7 +76,7 @@ def rejudged(journal_path: Path) -> list[history.Event]:
         the = known.get(str(event.data.get("scenario")))
         if event.kind == "verdict":
             continue
-        if event.kind != "scenario-ended" or the is None or event.data["outcome"] not in ("PASS", "FAIL", "UNKNOWN"):
+        if event.kind != "scenario-ended" or the is None or event.data["outcome"] not in (*_JUDGED, "ENVIRONMENTAL"):
             fresh.append(event)
             continue
         verdicts = judge.judge_all(the, events)
@@ -84,7 +85,8 @@ def rejudged(journal_path: Path) -> list[history.Event]:
             fresh.append(history.Event(following, event.at_s, "verdict", data))
             following += 1
         broken = event.data["outcome"] == "UNKNOWN" and event.data.get("harness") != run.OK
-        outcome = event.data["outcome"] if broken else str(verdict.outcome_of(verdicts))
+        kept = broken or event.data["outcome"] not in _JUDGED  # ENVIRONMENTAL: no verdict can change what the bench did
+        outcome = event.data["outcome"] if kept else str(verdict.outcome_of(verdicts))
         fresh.append(replace(event, data={**event.data, "outcome": outcome}))
     return fresh
 

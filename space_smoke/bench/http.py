@@ -60,12 +60,15 @@ class Door:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
+        content: bytes | None = None,
     ) -> Answer:
-        """One request, never repeated. Never raises for what the network or the service does."""
+        """One request, never repeated: `body` as JSON, or `content` as it is. Never raises for what the network or the
+        service does."""
         kind, name = ("pods", pod) if pod else ("services", self.service)
         url = f"/api/v1/namespaces/{quote(self.namespace)}/{kind}/{quote(name)}:{self.port}/proxy{path}"
-        payload = None if body is None else json.dumps(body).encode()
-        more = {"Content-Type": "application/json"} if payload is not None else {}
+        payload = content if body is None else json.dumps(body).encode()
+        form = "application/json" if content is None else "application/octet-stream"
+        more = {"Content-Type": form} if payload is not None else {}
         sent_s = self.clock()
         answered_s: float | None = None
         status: int | None = None

@@ -1,5 +1,6 @@
 """answers: each named step of a session was answered as stated. Bodies are compared as subsets: what is not named may
-be anything; lists must have the same length."""
+be anything; lists must have the same length. `same_as` names a step that put a file: what is read is what it sent, to the
+byte, and of several writers at once what one of them sent, whole."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 from space_smoke.checks import facts, say
 from space_smoke.model import history, kinds, scenario, verdict
 
-_EXACT = ("status", "exit_code", "stdout", "stderr")
+_EXACT = ("status", "code", "exit_code", "stdout", "stderr", "size", "text")
 
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
@@ -22,7 +23,7 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
         missing += [] if made else [f"step {wanted['step']}"]
         for event in made:
             proof.append(event.index)
-            if found := _difference(event, wanted):
+            if found := _difference(event, wanted) or _other_bytes(event, wanted, mine):
                 expected, seen = found
                 return say.failed(check, f"step {wanted['step']} to answer {expected}", seen, [event.index])
     if missing:
@@ -38,9 +39,34 @@ def _difference(event: history.Event, wanted: Mapping[str, Any]) -> tuple[str, s
     for key in _EXACT:
         if key in wanted and not _same(wanted[key], event.data.get(key)):
             return f"{key} {_short(wanted[key])}", _short(event.data.get(key))
+    if "says" in wanted and wanted["says"] not in (said := _message(event)):
+        return f"a message with {_short(wanted['says'])}", _short(said)
     if "body" in wanted and (place := _outside(wanted["body"], event.data.get("body"), "body")):
         return place
     return None
+
+
+def _other_bytes(
+    event: history.Event, wanted: Mapping[str, Any], mine: Sequence[history.Event]
+) -> tuple[str, str] | None:
+    if "same_as" not in wanted:
+        return None
+    sent = [one for one in mine if one.data.get("step") == wanted["same_as"] and one.data.get("sha256")]
+    if event.data.get("sha256") in {one.data["sha256"] for one in sent} - {None}:
+        return None
+    of = (
+        f"one of the {len(sent)} that step {wanted['same_as']} sent"
+        if len(sent) > 1
+        else f"as step {wanted['same_as']} sent it"
+    )
+    return f"a file {of}", f"{event.data.get('size', 'no')} bytes that are not (SHA-256 {event.data.get('sha256')})"
+
+
+def _message(event: history.Event) -> str:
+    """The sentence of an answer that is an error."""
+    body = event.data.get("body")
+    error = body.get("error") if isinstance(body, Mapping) else None
+    return str(error.get("message", "")) if isinstance(error, Mapping) else ""
 
 
 def _same(wanted: Any, seen: Any) -> bool:
@@ -89,6 +115,15 @@ KIND = kinds.CheckKind(
                     "properties": {
                         "step": {"type": "integer", "minimum": 0, "description": "the step's place in the load"},
                         "status": {"type": "integer", "minimum": 100, "maximum": 599},
+                        "code": {"type": "string", "description": "the machine code of an error"},
+                        "says": {"type": "string", "minLength": 1, "description": "words in the message of an error"},
+                        "size": {"type": "integer", "minimum": 0, "description": "bytes of the file that was read"},
+                        "text": {"type": "string", "description": "the whole file; base64:... when it is no UTF-8"},
+                        "same_as": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "the put whose bytes were read; of several writers, those of one",
+                        },
                         "body": {"type": "object", "description": "what the body must hold; other keys are free"},
                         "exit_code": {"type": "integer"},
                         "stdout": {"type": "string", "description": "the whole output; base64:... when it is no UTF-8"},

@@ -3,7 +3,7 @@
 Create: one by concurrency, and one by activation unless concurrency refused first (a request that one limiter refused
 must not draw the other's token). Connect: one by concurrency; activation only when it wakes a sandbox. No decision is
 misconfigured; store_unavailable only where the phase holds a fault on the store (a `scale` of deployment/space-redis,
-or one named in `store_faults`), and for `recovery` after such a fault was restored: a store that is ready is reachable
+or one named in `store_faults`), while such a fault goes up or is put back, and for `recovery` after that: a store that is ready is reachable
 only when each node's kube-proxy has heard of it.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from space_smoke.checks import facts, say
+from space_smoke.checks import facts, outages, say
 from space_smoke.model import history, kinds, scenario, verdict
 
 STORE = "deployment/space-redis"
@@ -28,7 +28,7 @@ def judge(check: scenario.Check, events: Sequence[history.Event], the: scenario.
         if taking & {fault.name for fault in the.holding(phase)}
         for load in phase.loads
     }
-    recovering = _recovering(events, taking, float(check.arguments.get("recovery_s", 0.0)))
+    away = _away(events, taking, float(check.arguments.get("recovery_s", 0.0)))
     limited = [
         event
         for event in history.of_kind(events, "request")
@@ -38,7 +38,7 @@ def judge(check: scenario.Check, events: Sequence[history.Event], the: scenario.
     wrong = [
         (event, words)
         for event in answered
-        if (words := _wrong(event, _owner(event, loads) in may_lack_store or recovering(event)))
+        if (words := _wrong(event, _owner(event, loads) in may_lack_store or away(event)))
     ]
     if wrong:
         return say.failed(
@@ -71,17 +71,11 @@ def _store_faults(the: scenario.Scenario, named: Sequence[str]) -> set[str]:
     }
 
 
-def _recovering(
-    events: Sequence[history.Event], taking: set[str], recovery_s: float
-) -> Callable[[history.Event], bool]:
-    """Whether a request was answered within `recovery_s` of the store's restore."""
-    restored = [event.at_s for event in history.of_kind(events, "fault-restored") if event.data.get("fault") in taking]
-
-    def recent(event: history.Event) -> bool:
-        answered_s = event.data.get("answered_s")
-        return isinstance(answered_s, float) and any(0 <= answered_s - at_s <= recovery_s for at_s in restored)
-
-    return recent
+def _away(events: Sequence[history.Event], taking: set[str], recovery_s: float) -> Callable[[history.Event], bool]:
+    """Whether a request was under way while such a fault was, or within `recovery_s` of its restore: loads may go on
+    beside the phases of a fault."""
+    windows = [window for window in outages.windows(events, sorted(taking)).values() if window is not None]
+    return lambda event: any(window.holds(event, recovery_s) for window in windows)
 
 
 def _wrong(event: history.Event, may_lack_store: bool) -> str:

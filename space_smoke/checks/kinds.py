@@ -7,13 +7,20 @@ from collections.abc import Mapping
 from space_smoke.checks import (
     all_admitted,
     answers,
+    bucket_full_again,
     concurrency_cap,
     current_pods,
     decisions_add_up,
     has_store,
+    leases_gone,
     nothing_left,
+    outage_bounded,
+    pending,
+    placed,
+    readiness_follows,
     refused_on_each_pod,
     token_bucket,
+    writes_survive,
 )
 from space_smoke.model import kinds
 
@@ -27,6 +34,13 @@ KINDS: Mapping[str, kinds.CheckKind] = {
         refused_on_each_pod.KIND,
         decisions_add_up.KIND,
         answers.KIND,
+        bucket_full_again.KIND,
+        leases_gone.KIND,
+        writes_survive.KIND,
+        outage_bounded.KIND,
+        readiness_follows.KIND,
+        placed.KIND,
+        pending.KIND,
         current_pods.KIND,
         nothing_left.KIND,
     )

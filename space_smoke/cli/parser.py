@@ -97,6 +97,12 @@ def _running_verbs(verbs: _Verbs) -> None:
     _choosing(run)
     run.add_argument("--fail-fast", action="store_true", help="stop at the first scenario that is not green")
     run.add_argument("--seed", type=int, default=0, help="seed of the loads (default: 0)")
+    run.add_argument(
+        "--rest",
+        default="30s",
+        metavar="DURATION",
+        help="how long the pods of a young ReplicaSet must have been Ready before anything is judged (default: 30s)",
+    )
     run.add_argument("--runs", type=Path, default=Path("runs"), help="where to keep the run's folder (default: runs)")
     status = verbs.add_parser("status", help="Leases, holders and open faults; reads only")
     _common(status)

@@ -237,7 +237,17 @@ def bench_options(options: argparse.Namespace) -> Any:
         namespace=options.namespace,
         seed=getattr(options, "seed", 0),
         fail_fast=getattr(options, "fail_fast", False),
+        rest_s=_seconds("--rest", getattr(options, "rest", "30s")),
     )
+
+
+def _seconds(flag: str, text: str) -> float:
+    from space_smoke.spec import units
+
+    try:
+        return units.duration(text)
+    except units.UnitError as error:
+        raise errors.UsageError(f"{flag}: {error}", next_step="space_smoke run --help") from None
 
 
 def _chosen(options: argparse.Namespace) -> Any:

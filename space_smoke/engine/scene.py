@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ _SETTLE_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`clock` gives seconds since the run began; `began_wall_s` is the wall clock at that moment."""
+    """`clock` gives seconds since the run began; `began_wall_s` is the wall clock at that moment; `past` gives the events so
+    far, for loads that read back what another one did."""
 
     cluster: kube.Kube
     namespace: str
@@ -30,6 +31,7 @@ class Scene:
     clock: Callable[[], float]
     began_wall_s: float
     seed: int
+    past: Callable[[], Sequence[history.Event]] = tuple
 
     def door(self) -> http.Door:
         return http.Door(self.cluster, self.namespace, SERVICE, PORT, self.clock)
@@ -88,12 +90,26 @@ class Scene:
         if wrong:
             raise errors.SpecError(wrong)
 
-    def drive(self, load: scenario.Load, phase: str, stop: threading.Event) -> None:
-        """One load from probe to end: fresh pods, reachable from here, then traffic."""
+    def prepared(self, load: scenario.Load, stop: threading.Event) -> traffic.Traffic:
+        """What drives a load, once its pods were listed afresh and each was reached from here."""
         pods = self._pods(load.name)
         self._reachable(pods)
+        return traffic.Traffic(
+            load,
+            self.door(),
+            self.emit,
+            pods,
+            self.began_wall_s,
+            self.seed,
+            stop,
+            namespace=self.namespace,
+            past=self.past,
+        )
+
+    def drive(self, flow: traffic.Traffic, phase: str) -> None:
+        """The traffic of one load, from its first request to its last answer."""
+        load = flow.load
         self.emit("load-started", load=load.name, kind=load.kind, phase=phase, arguments=dict(load.arguments))
-        flow = traffic.Traffic(load, self.door(), self.emit, pods, self.began_wall_s, self.seed, stop)
         load_kinds.DRIVERS[load.kind](flow)
         self.emit("load-ended", load=load.name, phase=phase, requests=flow.sent)
 

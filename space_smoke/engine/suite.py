@@ -16,15 +16,16 @@ from pathlib import Path
 import space_smoke
 from space_smoke import errors
 from space_smoke.bench import kube, life, register
+from space_smoke.engine import gate, scene, tenure, up
 from space_smoke.engine import run as running
-from space_smoke.engine import scene, tenure, up
 from space_smoke.lease import view
 from space_smoke.model import history, run, scenario, verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`backend` kind: the bench `bench` of ours, brought up when it is not; context: a cluster of the user's."""
+    """`backend` kind: the bench `bench` of ours, brought up when it is not; context: a cluster of the user's. `rest_s`: for
+    how long the pods of young ReplicaSets must have been Ready before anything is judged; another than the rule's is told."""
 
     bench: str = "space-smoke"
     backend: str = "kind"
@@ -33,18 +34,21 @@ class Options:
     namespace: str = scene.NAMESPACE
     seed: int = 0
     fail_fast: bool = False
+    rest_s: float = gate.READY_S
     command: str = ""
 
 
 @dataclass(slots=True)
 class Opened:
-    """A command's hold on a bench: its History, its lock (so that its death can be proven) and its Leases."""
+    """A command's hold on a bench: its History, its lock (so that its death can be proven), its Leases, and the health gate
+    that it passes once."""
 
     run: str
     past: history.History
     scene: scene.Scene
     leases: tenure.Tenure
     lock: life.Lock = field(repr=False)
+    quiet: gate.Gate = field(repr=False)
 
 
 def new_run_id() -> str:
@@ -107,9 +111,19 @@ def open_bench(options: Options, past: history.History, run_id: str, began_wall_
     ensure_namespace(cluster)
     lock = life.Lock(run_id)
     began = time.time() - past.clock() if began_wall_s is None else began_wall_s
-    on = scene.Scene(cluster, options.namespace, past.emit, past.clock, began, options.seed)
+    return _opened(cluster, options, past, run_id, lock, began)
+
+
+def _opened(
+    cluster: kube.Kube, options: Options, past: history.History, run_id: str, lock: life.Lock, began_wall_s: float
+) -> Opened:
+    on = scene.Scene(
+        cluster, options.namespace, past.emit, past.clock, began_wall_s, options.seed, lambda: tuple(past.events)
+    )
     leases = tenure.Tenure(cluster, options.namespace, run_id, lock, past.emit)
-    return Opened(run_id, past, on, leases, lock)
+    return Opened(
+        run_id, past, on, leases, lock, gate.Gate(cluster, options.namespace, past.emit, rest_s=options.rest_s)
+    )
 
 
 @contextmanager
@@ -118,9 +132,7 @@ def looking(options: Options) -> Iterator[Opened]:
     past = _history(())
     cluster = _cluster(options, past, bring_up=False)
     run_id = new_run_id()
-    lock = life.Lock(run_id)
-    on = scene.Scene(cluster, options.namespace, past.emit, past.clock, time.time(), 0)
-    yield Opened(run_id, past, on, tenure.Tenure(cluster, options.namespace, run_id, lock, past.emit), lock)
+    yield _opened(cluster, options, past, run_id, life.Lock(run_id), time.time())
 
 
 def kubeconfig_of(options: Options) -> Path:
@@ -174,7 +186,7 @@ def _one(the: scenario.Scenario, opened: Opened) -> run.Result:
     """A scenario's result, also when it was refused, could not be repaired for, or the harness broke."""
     began_s = opened.past.clock()
     try:
-        return running.run_scenario(the, opened.scene, opened.leases, opened.past)
+        return running.run_scenario(the, opened.scene, opened.leases, opened.past, opened.quiet)
     except errors.SpaceSmokeError as error:
         code, sentence = error.exit_code, str(error)
     except KeyboardInterrupt:
@@ -192,6 +204,7 @@ def _one(the: scenario.Scenario, opened: Opened) -> run.Result:
         injection=run.OK,
         restore=restore,
         harness=harness,
+        environment=[],
         seconds=seconds,
         exit_code=code,
     )

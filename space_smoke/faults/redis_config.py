@@ -18,8 +18,18 @@ SCHEMA: kinds.Schema = {
 }
 
 
-# With these another value may keep everybody out, us too, and nobody could put it back.
-_SHUTS_OUT = ("bind", "maxclients", "port", "requirepass", "tls-port", "unixsocket")
+# With these another value may keep everybody out, us too, or refuse the write that raises our fence: nobody could put it
+# back.
+_SHUTS_OUT = (
+    "bind",
+    "maxclients",
+    "min-replicas-to-write",
+    "min-slaves-to-write",
+    "port",
+    "requirepass",
+    "tls-port",
+    "unixsocket",
+)
 
 
 def address(arguments: scenario.Arguments, target: objects.Object) -> Mapping[str, Any]:

@@ -5,8 +5,6 @@ With `until: refused-on-each-pod` the burst is repeated until every pod has refu
 
 from __future__ import annotations
 
-import math
-
 from space_smoke.loads import ecw_create, traffic
 from space_smoke.model import kinds
 
@@ -34,16 +32,22 @@ KIND = kinds.LoadKind(
             },
             "pods": {"enum": ["each", "service"], "default": "service"},
             "sandbox": {"enum": ["existing", "missing"], "default": "existing"},
+            "kept_by": {
+                "type": "string",
+                "description": "an ecw-create load that keeps its sandboxes: connect to its first one",
+            },
             "until": {"enum": ["refused-on-each-pod"]},
             "within": {"type": "string", "format": "duration", "description": "how long to repeat until"},
+            "through": traffic.THROUGH,
         },
     },
 )
 
 
 def drive(load: traffic.Traffic) -> None:
-    made = _sandbox(load)
-    sandbox = made or MISSING
+    kept = ecw_create.kept(load, load.argument("kept_by", ""))
+    made = None if load.argument("kept_by") else _sandbox(load)
+    sandbox = made or next(iter(kept), MISSING)
     hold_s = float(load.argument("hold_s", 0.0))
     refused: set[str | None] = set()
 
@@ -62,8 +66,7 @@ def drive(load: traffic.Traffic) -> None:
         if answer.status == 429:
             refused.add(answer.headers.get("x-space-pod"))
 
-    rate_rps = load.argument("rate_rps")
-    total = load.argument("requests") or math.ceil((rate_rps or 1.0) * float(load.argument("for_s", 1.0)))
+    rate_rps, total = load.argument("rate_rps"), load.total()
     deadline_s = load.door.clock() + float(load.argument("within_s", 0.0))
     while True:
         load.fan_out(total, load.argument("concurrency"), rate_rps, one)
@@ -79,5 +82,4 @@ def _sandbox(load: traffic.Traffic) -> str | None:
     """The sandbox to connect to, made beforehand; None when a missing one is asked for, or none could be made."""
     if load.argument("sandbox", "existing") == "missing":
         return None
-    answer = load.ask(0, "create", "POST", "/v1/sandboxes", body={}, timeout_s=ecw_create.START_S, part="setup")
-    return ecw_create.created(answer.parsed(), answer.status)
+    return ecw_create.make(load, 0, part="setup")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from space_smoke.bench import http
 from space_smoke.loads import traffic
-from space_smoke.model import kinds
+from space_smoke.model import history, kinds
 
 START_S = 45.0  # a sandbox may take this long to answer before the request counts as unanswered
 
@@ -27,7 +28,11 @@ KIND = kinds.LoadKind(
                 "maximum": 200,
                 "description": "client-0 … client-(n-1) in turn",
             },
-            "keep": {"type": "boolean", "default": False, "description": "leave the sandboxes for later loads"},
+            "keep": {
+                "type": "boolean",
+                "default": False,
+                "description": "leave them for later loads, an ecw-remove the last",
+            },
         },
     },
 )
@@ -37,10 +42,7 @@ def drive(load: traffic.Traffic) -> None:
     made: list[str] = []
 
     def one(number: int) -> None:
-        answer = load.ask(
-            number, "create", "POST", "/v1/sandboxes", body={}, client=load.client(number), timeout_s=START_S
-        )
-        sandbox = created(answer.parsed(), answer.status)
+        sandbox = make(load, number, client=load.client(number))
         if sandbox:
             made.append(sandbox)
 
@@ -49,9 +51,24 @@ def drive(load: traffic.Traffic) -> None:
         remove(load, made)
 
 
+def make(load: traffic.Traffic, number: int, **more: Any) -> str | None:
+    """Asks for one sandbox; its id if it was made, which the request's event bears as `made`."""
+    answer = load.ask(number, "create", "POST", "/v1/sandboxes", body={}, timeout_s=START_S, see=seen, **more)
+    return created(answer.parsed(), answer.status)
+
+
+def seen(answer: http.Answer) -> dict[str, Any]:
+    return {"made": created(answer.parsed(), answer.status)}
+
+
 def created(body: Any, status: int | None) -> str | None:
     """The id of the sandbox that a create made, if it made one."""
     return str(body["id"]) if status == 201 and isinstance(body, dict) and "id" in body else None
+
+
+def kept(load: traffic.Traffic, by: str) -> list[str]:
+    """The sandboxes that an earlier load of this run made, in the order of their creation."""
+    return [str(event.data["made"]) for event in history.requests(load.past(), by) if event.data.get("made")]
 
 
 def remove(load: traffic.Traffic, sandboxes: list[str]) -> None:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from space_smoke.loads import api_state, ecw_connect, ecw_create, ecw_session, traffic
+from space_smoke.loads import (
+    api_health,
+    api_state,
+    ecw_churn,
+    ecw_connect,
+    ecw_create,
+    ecw_ledger,
+    ecw_remove,
+    ecw_session,
+    placement,
+    traffic,
+)
 from space_smoke.model import kinds
 
-_MODULES = (api_state, ecw_create, ecw_connect, ecw_session)
+_MODULES = (api_state, api_health, ecw_create, ecw_connect, ecw_session, ecw_remove, ecw_churn, ecw_ledger, placement)
 
 KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}
 DRIVERS: Mapping[str, Callable[[traffic.Traffic], None]] = {module.KIND.name: module.drive for module in _MODULES}

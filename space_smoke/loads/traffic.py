@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
+import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from space_smoke.bench import http, wait
 from space_smoke.model import history, scenario
+
+# An argument of loads that may go on while later phases begin.
+THROUGH = {"type": "string", "description": "a phase, this one or a later: the load goes on beside it and ends with it"}
 
 _BODY = 4000  # characters of an answer's body that are worth keeping
 
@@ -17,7 +22,7 @@ _BODY = 4000  # characters of an answer's body that are worth keeping
 @dataclass(slots=True)
 class Traffic:
     """One load as it is driven. `pods` are the names it may address one by one; `began_wall_s` is the wall clock at the
-    run's start, to place a service's own stamps on the run's clock."""
+    run's start, to place a service's own stamps on the run's clock; `past` gives the run's events so far."""
 
     load: scenario.Load
     door: http.Door
@@ -26,6 +31,8 @@ class Traffic:
     began_wall_s: float
     seed: int
     stop: threading.Event
+    namespace: str = ""
+    past: Callable[[], Sequence[history.Event]] = tuple
     turn: threading.Lock = field(default_factory=threading.Lock)
     sent: int = 0
 
@@ -54,12 +61,15 @@ class Traffic:
         timeout_s: float = 30.0,
         part: str = "",
         see: Callable[[http.Answer], Mapping[str, Any]] = lambda _answer: {},
+        content: bytes | None = None,
         **more: Any,
     ) -> http.Answer:
         """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests;
-        `see` adds what this kind of load reads from the answer."""
+        `see` adds what this kind of load reads from the answer; `content` is a body of bytes as they are, where `body`
+        is sent as JSON."""
         headers = {"X-Client-ID": client} if client is not None else {}
-        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s)
+        raw: dict[str, Any] = {} if content is None else {"content": content}
+        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s, **raw)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part
@@ -96,20 +106,34 @@ class Traffic:
             "limiter_ms": _limiter_ms(answer.headers.get("server-timing")),
         }
 
-    def fan_out(self, total: int, concurrency: int, rate_rps: float | None, one: Callable[[int], Any]) -> None:
-        """Sends `total` requests with at most `concurrency` under way. With a rate the n-th is due at n/rate whatever
-        became of the others (open loop: a slow answer does not slow the senders)."""
+    def fan_out(self, total: int | None, concurrency: int, rate_rps: float | None, one: Callable[[int], Any]) -> None:
+        """Sends `total` requests (None: until stopped) with at most `concurrency` under way. With a rate the n-th is due at
+        n/rate whatever became of the others (open loop: a slow answer does not slow the senders). Once stopped, what was
+        not sent yet is not sent any more."""
         began_s = self.door.clock()
+
+        def due(number: int) -> None:
+            if not self.stop.is_set():
+                one(number)
+
         with concurrent.futures.ThreadPoolExecutor(concurrency, thread_name_prefix=self.load.name) as pool:
             futures = []
-            for number in range(total):
+            for number in itertools.count() if total is None else range(total):
                 if rate_rps and not wait.pace(began_s + number / rate_rps, self.door.clock, self.stop):
                     break
                 if self.stop.is_set():
                     break
-                futures.append(pool.submit(one, number))
+                futures.append(pool.submit(due, number))
             for future in futures:
                 future.result()
+
+    def total(self) -> int | None:
+        """How many requests: as many as are asked for, as a rate gives in its time, or None: until stopped."""
+        asked, for_s = self.argument("requests"), self.argument("for_s")
+        rate_rps = self.argument("rate_rps")
+        if asked is None and for_s is None and rate_rps and self.argument("through"):
+            return None
+        return int(asked or math.ceil(float(rate_rps or 1.0) * float(for_s or 1.0)))
 
 
 def capped(value: Any) -> Any:

@@ -24,7 +24,8 @@ _CODES = {
 @dataclass(frozen=True, slots=True)
 class Result:
     """One scenario's end. `injection`, `restore` and `harness` are "ok" or a sentence saying what went wrong: a failing
-    restore never erases the verdict, and a good verdict never hides a failing restore."""
+    restore never erases the verdict, and a good verdict never hides a failing restore. `environment`: what differed of the
+    bench, before and after, that the scenario's own faults do not explain."""
 
     scenario: str
     claim: str
@@ -33,6 +34,7 @@ class Result:
     injection: str = OK
     restore: str = OK
     harness: str = OK
+    environment: tuple[str, ...] = ()
     open_faults: int | None = None
     seconds: float = 0.0
     codes: tuple[int, ...] = field(default=())

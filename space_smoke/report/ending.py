@@ -24,6 +24,8 @@ def scenario(run: outcome.Run, the: outcome.Scenario, style: lines.Style) -> Ite
     for name, result in (("injection", the.injection), ("restore", the.restore), ("harness", the.harness)):
         if result not in ("", "ok"):
             yield from lines.wrapped(f"   {name:<9}", result, style)
+    for differs in the.environment:
+        yield from lines.wrapped("   differs  ", differs, style)
     for one in the.verdicts:
         if one.judged != verdict.Judged.PASS:
             yield from _verdict(run, one, style)
@@ -83,4 +85,5 @@ def checks(one: outcome.Scenario) -> str:
     parts = [f"{passed} of {words.count(len(one.verdicts), 'check')} passed"] if one.verdicts else ["nothing judged"]
     results = (("injection", one.injection), ("restore", one.restore), ("harness", one.harness))
     parts += [f"{name} not ok" for name, result in results if result not in ("", "ok")]
+    parts += [f"{words.count(len(one.environment), 'difference')} of the bench"] if one.environment else []
     return ", ".join(parts)

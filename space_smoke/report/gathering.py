@@ -41,6 +41,10 @@ def _whole(data: outcome.Data, key: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
 def _run_started(run: outcome.Run, _event: history.Event, data: outcome.Data) -> None:
     run.started = data
 
@@ -94,6 +98,7 @@ def _scenario_ended(run: outcome.Run, event: history.Event, data: outcome.Data) 
         run.scenarios.append(the)
     the.to_s, the.outcome = event.at_s, _say(data, "outcome") or "UNKNOWN"
     the.injection, the.restore, the.harness = (_say(data, key) for key in ("injection", "restore", "harness"))
+    the.environment = tuple(words.one_line(one) for one in _listed(data.get("environment")))
     the.seconds, the.exit_code = _number(data, "seconds"), _whole(data, "exit_code")
     for phase in the.phases:
         phase.to_s = event.at_s if phase.to_s is None else phase.to_s

@@ -75,6 +75,9 @@ def _scenario(run: outcome.Run, the: outcome.Scenario) -> Iterator[str]:
     yield f'<section id="{escape(the.id)}"><h2><span class="word {_mood(the)}">{escape(the.result)}</span> '
     yield f'{escape(the.id)}</h2><p class="claim">{escape(the.claim)}</p>'
     yield '<p class="results">' + "".join(_result_of(name, said) for name, said in _four(the)) + "</p>"
+    if the.environment:
+        yield '<div class="card bad"><p>The bench changed under the run, so this run proves nothing:</p>'
+        yield f"{_list(the.environment)}</div>"
     if the.phases or the.loads:
         yield f'<div class="card scroll">{svg.timeline(the, run.end_s)}{_legend()}</div>'
     if the.verdicts:

@@ -22,7 +22,7 @@ NAME = "journal.jsonl"
 
 _FLUSHED = (
     "run-started", "scenario-started", "phase-started", "phase-ended", "fault-planned", "fault-up", "fault-restored",
-    "fault-kept", "repaired", "lease-acquired", "lease-released", "lease-lost", "verdict", "open-faults",
+    "fault-kept", "environment", "repaired", "lease-acquired", "lease-released", "lease-lost", "verdict", "open-faults",
     "scenario-ended", "run-ended",
 )  # fmt: skip
 

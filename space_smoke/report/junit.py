@@ -1,4 +1,5 @@
-"""junit.xml: one suite per scenario, one case per check, and one each for injection, restore and harness.
+"""junit.xml: one suite per scenario, one case per check, and one each for injection, restore and harness; one
+for the environment when the bench changed under the run.
 
 It is green exactly when the run's exit code is 0, whatever that code came from: a scenario that was blocked, skipped
 against the selection or never finished is an error, and so is a run that was killed or refused.
@@ -63,6 +64,8 @@ def _cases(run: outcome.Run, the: outcome.Scenario) -> Iterator[_Case]:
     for name, result in (("injection", the.injection), ("restore", the.restore), ("harness", the.harness)):
         if result and not (the.outcome == "SKIPPED" and name == "harness"):
             cases.append(_Case(name) if result == "ok" else _Case(name, "error", name, result))
+    if the.environment:
+        cases.append(_Case("environment", "error", "ENVIRONMENTAL", "; ".join(the.environment)))
     if the.outcome == "SKIPPED" and not the.exit_code:
         cases.append(_Case("outcome", "skipped", "SKIPPED", the.harness or "not selected"))
     elif not the.passed and not any(case.red for case in cases):

@@ -130,6 +130,22 @@ def _phase_started(data: Data, style: Style) -> list[str]:
     return [style.spell(f" phase {words.one_line(data.get('phase'))}{faults}")]
 
 
+def _gate(data: Data, style: Style) -> list[str]:
+    return [signed("good", f"bench {words.one_line(data.get('saying'))}", style, took=data.get("seconds"))]
+
+
+def _progress(data: Data, style: Style) -> list[str]:
+    """Of a wait of the health gate; a step's own are many, and its spinner is enough."""
+    said = words.one_line(data.get("saying") or "")
+    return wrapped("     ", said, style) if said.startswith("not quiet yet") else []
+
+
+def _environment(data: Data, style: Style) -> list[str]:
+    differs = data.get("differs")
+    listed = differs if isinstance(differs, list | tuple) else ()
+    return [signed("bad", f"the bench changed: {words.one_line(one)}", style) for one in listed]
+
+
 def _step_ended(data: Data, style: Style) -> list[str]:
     ok = data.get("ok") is True
     text = words.one_line(data.get("saying") or data.get("step"))
@@ -235,6 +251,9 @@ _MAKERS: Mapping[str, Callable[[Data, Style], list[str]]] = {
     "scenario-started": _scenario_started,
     "phase-started": _phase_started,
     "step-ended": _step_ended,
+    "gate": _gate,
+    "progress": _progress,
+    "environment": _environment,
     "wait-ended": _wait_ended,
     "fault-up": _fault("good", "up"),
     "fault-restored": _fault("good", "restored"),

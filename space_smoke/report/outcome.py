@@ -89,7 +89,8 @@ class Pods:
 
 @dataclass(slots=True)
 class Scenario:
-    """`outcome` is "" while it has not ended. The four results stay apart: `outcome` is the hypothesis'."""
+    """`outcome` is "" while it has not ended. The four results stay apart: `outcome` is the hypothesis'. `environment`:
+    what differed of the bench, before and after."""
 
     id: str
     claim: str
@@ -101,6 +102,7 @@ class Scenario:
     injection: str = ""
     restore: str = ""
     harness: str = ""
+    environment: tuple[str, ...] = ()
     exit_code: int | None = None
     phases: list[Stretch] = field(default_factory=list)
     waits: list[Stretch] = field(default_factory=list)

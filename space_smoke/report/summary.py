@@ -11,6 +11,7 @@ scenarios    [{
   id, claim, seed, outcome, exit_code, from_s, to_s, seconds,
   results    {hypothesis, injection, restore, harness}: four results that never stand for one another;
              hypothesis is pass, fail, unknown or null, the others "ok", a sentence or null
+  environment  [what differed of the bench before and after, a sentence each; empty for all outcomes but ENVIRONMENTAL]
   checks     [{check, judged, sentence, proof: [index of event]}]
   phases     [{name, from_s, to_s, faults}]
   faults     [{name, kind, target, domain, value, standing, planned_s, up_s, restored_s, error}]
@@ -66,6 +67,7 @@ def _scenario(the: outcome.Scenario) -> dict[str, Any]:
             "restore": the.restore or None,
             "harness": the.harness or None,
         },
+        "environment": list(the.environment),
         "checks": [
             {"check": one.check, "judged": str(one.judged), "sentence": one.sentence, "proof": list(one.proof)}
             for one in the.verdicts

@@ -20,13 +20,17 @@ LONGEST_BUDGET_S = 3600.0
 _REFERENCES: Mapping[str, str] = {
     "load": "load",
     "against": "load",
+    "after": "load",
+    "across": "load",
+    "ledger": "load",
     "loads": "load",
     "phase": "phase",
     "phases": "phase",
     "fault": "fault",
+    "faults": "fault",
     "store_faults": "fault",
 }
-_LISTS = ("loads", "phases", "store_faults")
+_LISTS = ("loads", "phases", "faults", "store_faults")
 
 Findings = Iterator[tuple[nodes.Path, str]]
 
@@ -46,14 +50,7 @@ def broken(document: nodes.Document, tables: schema.Tables) -> Iterator[errors.M
 def names(data: Any, sort: str) -> list[tuple[nodes.Path, str]]:
     """(path, name) of each load, phase or fault that has a name, in the order of the file."""
     found: list[tuple[nodes.Path, Mapping[str, Any]]]
-    if sort == "load":
-        found = [
-            (("phases", p, "loads", i), load)
-            for p, phase in _items(data, "phases")
-            for i, load in _items(phase, "loads")
-        ]
-    else:
-        found = [((f"{sort}s", i), item) for i, item in _items(data, f"{sort}s")]
+    found = _loads(data) if sort == "load" else [((f"{sort}s", i), item) for i, item in _items(data, f"{sort}s")]
     return [((*path, "name"), item["name"]) for path, item in found if isinstance(item.get("name"), str)]
 
 
@@ -126,6 +123,31 @@ def _fault_phases(data: Any) -> Findings:
                 yield path, f"{message}; the order is: {', '.join(order)}"
 
 
+def _through(data: Any) -> Findings:
+    """A load that goes on beside later phases ends with its own or a later one."""
+    order = [str(phase.get("name")) for _, phase in _items(data, "phases")]
+    for at, phase in _items(data, "phases"):
+        for index, load in _items(phase, "loads"):
+            through = load.get("through")
+            if isinstance(through, str) and through not in order[at:]:
+                message = (
+                    f"{_called(load, 'load')}: through: {nodes.quoted(through)} is not its own phase or a later one"
+                )
+                yield ("phases", at, "loads", index, "through"), message + messages.nearest(through, order[at:])
+
+
+def _kept(data: Any) -> Findings:
+    """What a load reads of another one must have been made before it."""
+    seen: list[str] = []
+    for path, load in _loads(data):
+        for word in ("of", "kept_by"):
+            named = load.get(word)
+            if isinstance(named, str) and named not in seen:
+                message = f"{_called(load, 'load')}: {word}: there is no load {nodes.quoted(named)} before it"
+                yield (*path, word), message + messages.nearest(named, seen)
+        seen.append(str(load.get("name")))
+
+
 def _one_at_a_time(data: Any) -> Findings:
     """One field of one object carries one fault: of two that hold together only one value could be there."""
     faults = list(_items(data, "faults"))
@@ -137,7 +159,15 @@ def _one_at_a_time(data: Any) -> Findings:
             yield ("faults", index), f"{message}; make them one fault"
 
 
-_RULES: tuple[Callable[[Any], Findings], ...] = (_claim, _budget, _twice, _fault_phases, _one_at_a_time)
+_RULES: tuple[Callable[[Any], Findings], ...] = (
+    _claim,
+    _budget,
+    _twice,
+    _fault_phases,
+    _one_at_a_time,
+    _through,
+    _kept,
+)
 
 
 def _checks(data: Any, tables: schema.Tables) -> Findings:
@@ -157,6 +187,13 @@ def _checks(data: Any, tables: schema.Tables) -> Findings:
                 if name not in known[sort]:
                     message = f"{_called(check, 'check')}: {argument}: there is no {sort} {nodes.quoted(name)}"
                     yield ("checks", index, argument, *inner), message + messages.nearest(name, known[sort])
+
+
+def _loads(data: Any) -> list[tuple[nodes.Path, Mapping[str, Any]]]:
+    """Every load with its path, in the order in which they begin."""
+    return [
+        (("phases", p, "loads", i), load) for p, phase in _items(data, "phases") for i, load in _items(phase, "loads")
+    ]
 
 
 def _items(data: Any, key: str) -> list[tuple[int, Mapping[str, Any]]]:

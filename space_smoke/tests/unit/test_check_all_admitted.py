@@ -77,3 +77,14 @@ def test_a_load_without_requests_is_unknown() -> None:
 
 def test_without_a_bound_only_the_admissions_are_judged() -> None:
     assert judge([opened(1, took_s=9.0)], against="").judged == verdict.Judged.PASS
+
+
+def test_any_reason_will_do_where_the_store_may_go_and_come_but_no_refusal() -> None:
+    mixed = [opened(1), opened(2, concurrency=histories.decision("accepted", "none"))]
+    story = histories.Story()
+    story.load("open", mixed, kind="ecw-connect")
+    found = histories.judged("all-admitted", story, load="open", reason="any")
+    assert found.judged == verdict.Judged.PASS, found.sentence
+    assert found.sentence == "all 2 requests admitted"
+    story.load("more", [opened(3, status=429, concurrency=histories.decision("refused"))], kind="ecw-connect")
+    assert histories.judged("all-admitted", story, load="more", reason="any").judged == verdict.Judged.FAIL

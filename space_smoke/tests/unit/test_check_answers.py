@@ -64,3 +64,32 @@ def test_a_step_that_was_not_reached_is_unknown() -> None:
     found = judge(create())
     assert found.judged == verdict.Judged.UNKNOWN
     assert "did not get to step 1" in found.sentence
+
+
+ERROR = {"error": {"code": "sandbox_start_failed", "message": "PodScheduled: Unschedulable 0/3 nodes"}}
+
+
+def test_an_error_is_known_by_its_code_and_by_words_of_its_message() -> None:
+    refused = create(status=503, code="sandbox_start_failed", body=ERROR)
+    each = [{"step": 0, "status": 503, "code": "sandbox_start_failed", "says": "Unschedulable"}]
+    assert judge(refused, each=each).judged == verdict.Judged.PASS
+    other = judge(refused, each=[{"step": 0, "says": "Insufficient"}])
+    assert "expected step 0 to answer a message with 'Insufficient'; saw 'PodScheduled" in other.sentence
+    assert judge(refused, each=[{"step": 0, "code": "not_found"}]).judged == verdict.Judged.FAIL
+    assert judge(create(), each=[{"step": 0, "says": "anything"}]).judged == verdict.Judged.FAIL
+
+
+def put(digest: str, step: int = 0) -> dict[str, Any]:
+    return histories.request("put", step=step, sha256=digest, size=3)
+
+
+def test_bytes_that_come_back_are_those_of_the_put_or_of_one_of_its_writers() -> None:
+    got = histories.request("get", step=1, sha256="bb", size=3, text="abc")
+    each = [{"step": 1, "same_as": 0, "size": 3, "text": "abc"}]
+    assert judge(put("bb"), got, each=each).judged == verdict.Judged.PASS
+    assert judge(put("aa"), put("bb"), got, each=each).judged == verdict.Judged.PASS
+    found = judge(put("aa"), got, each=each)
+    assert found.judged == verdict.Judged.FAIL
+    assert "expected step 1 to answer a file as step 0 sent it; saw 3 bytes that are not (SHA-256 bb)" in found.sentence
+    assert "one of the 2 that step 0 sent" in judge(put("aa"), put("cc"), got, each=each).sentence
+    assert judge(got, each=each).judged == verdict.Judged.FAIL  # nothing was put that it could be the same as

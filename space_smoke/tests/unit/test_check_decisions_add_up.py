@@ -89,7 +89,8 @@ def test_the_store_may_be_missed_for_a_while_after_its_restore_and_no_longer(
     after_s: float, judged: verdict.Judged
 ) -> None:
     story = story_of([histories.drawn(1.0, True)], [histories.held(5.0, 0.1, concurrency=WITHOUT)])
-    story.add("fault-restored", fault="no-store")
+    for kind in ("fault-planned", "fault-up", "fault-restored"):
+        story.add(kind, fault="no-store")
     restored_s = story.events[-1].at_s
     late = histories.held(restored_s + after_s, 0.1, concurrency=WITHOUT)
     story.add("request", **{**late, "load": "drain", "n": 9})
@@ -99,4 +100,21 @@ def test_the_store_may_be_missed_for_a_while_after_its_restore_and_no_longer(
         faults=[scenario.Fault("no-store", "scale", STORE, {"replicas": 0}, ("lost",))],
     )
     found = histories.judged("decisions-add-up", story, the, recovery_s=5.0)
+    assert found.judged == judged, found.sentence
+
+
+@pytest.mark.parametrize(("at_s", "judged"), [(6.0, verdict.Judged.PASS), (4.0, verdict.Judged.FAIL)])
+def test_a_load_beside_the_phases_may_miss_the_store_while_it_is_away_and_at_no_other_time(
+    at_s: float, judged: verdict.Judged
+) -> None:
+    story = histories.Story()
+    for kind, moment_s in (("fault-planned", 5.0), ("fault-up", 5.5), ("fault-restored", 7.0)):
+        story.add(kind, moment_s, fault="no-store")
+    story.load("beside", [histories.held(at_s, 0.1, concurrency=WITHOUT)])
+    the = histories.of_phases(
+        scenario.Phase("up", (scenario.Load("beside", "ecw-connect", {"through": "lost"}),)),
+        scenario.Phase("lost"),
+        faults=[scenario.Fault("no-store", "scale", STORE, {"replicas": 0}, ("lost",))],
+    )
+    found = histories.judged("decisions-add-up", story, the)
     assert found.judged == judged, found.sentence

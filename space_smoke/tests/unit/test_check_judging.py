@@ -23,6 +23,13 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "refused-on-each-pod": {"load": "drain", "within_s": 5.0},
     "decisions-add-up": {"phases": "all"},
     "answers": {"load": "drain", "each": [{"step": 0, "status": 200, "body": {"a": [1]}}]},
+    "bucket-full-again": {"load": "drain", "after": "drain", "burst": 3, "refill_rps": 0.1},
+    "leases-gone": {"load": "drain", "across": "drain", "limit": 3},
+    "writes-survive": {"load": "drain", "ledger": "drain"},
+    "outage-bounded": {"load": "drain", "faults": ["gone"], "within_s": 5.0},
+    "readiness-follows": {"load": "drain", "faults": ["gone"], "within_s": 5.0},
+    "placed": {"load": "drain", "group": "sandbox"},
+    "pending": {"load": "drain", "says": "no room"},
     "current-pods": {"loads": "all"},
     "nothing-left": {},
 }
