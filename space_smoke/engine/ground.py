@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import audit, cache, kube, life, runner, wait
+from space_smoke.bench import audit, cache, copies, kube, life, runner, wait
 from space_smoke.engine import drilling
 from space_smoke.lease import audit as replaying
 from space_smoke.lease import view
@@ -116,6 +116,8 @@ class Ground:
                 found.append(f"{ref} is not standing")
             if any(key.startswith(record.PREFIX) for key in objects.annotations_of(thing)):
                 found.append(f"{ref} carries a record")
+            copied = [objects.ref_of(one) for one in copies.held(self.cluster, thing)]
+            found += [f"{one} of {ref} holds copies of records" for one in copied]
         seen = self.lease()
         found += [f"the Lease has the record of {item.name}" for item in seen.records]
         found += [f"the Lease is held by {seen.holder}"] if seen.holder else []

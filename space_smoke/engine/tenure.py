@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import injection, kind, kube, life, perform, wait
+from space_smoke.bench import copies, injection, kind, kube, life, perform, wait
 from space_smoke.bench.outside import place, table
 from space_smoke.faults import kinds as fault_kinds
 from space_smoke.lease import abandon, protocol
@@ -121,24 +121,30 @@ class Tenure:
         return kind.read(thing, item.field)
 
     def _settle(self, wanted: effect.Settle) -> effect.Done | effect.Late:
-        """By the probe that the kind has, else by the rollout of the target."""
-        there = self._probes.get(wanted.kind)
+        """By the probe that the kind has, else by the rollout of the target; then no copy of an old record is left."""
         try:
-            if there is None:
-                return effect.Done(wait.rollout(self._cluster, wanted.ref, timeout_s=wanted.timeout_s, emit=self._tell))
-            state = wait.until(
-                self._cluster,
-                f"{wanted.kind} on {wanted.ref} to be in effect",
-                lambda: there.settled(wanted.ref, wanted.field, wanted.expect),
-                watching=there.watching(wanted.ref),
-                timeout_s=wanted.timeout_s,
-                emit=self._tell,
-            )
-            return effect.Done(state.thing or {})
+            thing = self._settled(wanted)
+            if wanted.ref.kind == "Deployment" and thing:
+                copies.forget(self._cluster, thing)
+            return effect.Done(thing)
         except errors.WaitFailed as error:
             return effect.Late(error.last)
         except errors.BenchError as error:
             return effect.Late(error.message)
+
+    def _settled(self, wanted: effect.Settle) -> objects.Object:
+        there = self._probes.get(wanted.kind)
+        if there is None:
+            return wait.rollout(self._cluster, wanted.ref, timeout_s=wanted.timeout_s, emit=self._tell)
+        state = wait.until(
+            self._cluster,
+            f"{wanted.kind} on {wanted.ref} to be in effect",
+            lambda: there.settled(wanted.ref, wanted.field, wanted.expect),
+            watching=there.watching(wanted.ref),
+            timeout_s=wanted.timeout_s,
+            emit=self._tell,
+        )
+        return state.thing or {}
 
     def _keep_alive(self) -> None:
         """Renews what is held every minute, unless the protocol is busy, which renews by itself."""

@@ -62,6 +62,8 @@ class Replay:
             self.committed[purpose] += 1
             if lease:
                 self._lease(entry, purpose)
+            elif resource == "replicasets":
+                self._copies(entry, purpose)
             else:
                 self._target(entry, purpose)
         return self.violations[before:]
@@ -130,6 +132,14 @@ class Replay:
         if text.isdecimal() and int(text) < self._fence:
             self.violations.append(f"the fence of the Lease went from {self._fence} to {text}")
         self._fence = max(self._fence, int(text) if text.isdecimal() else 0)
+
+    def _copies(self, entry: Mapping[str, Any], purpose: str) -> None:
+        """A ReplicaSet is no target: what the Deployment controller copied there may be taken off, and nothing else."""
+        taken = objects.pointer("metadata", "annotations", record.PREFIX)
+        for operation in _operations(entry):
+            if operation["op"] != "test" and not (operation["op"] == "remove" and operation["path"].startswith(taken)):
+                name = objects.dig(entry, "objectRef", "name")
+                self.violations.append(f"ReplicaSet {name} was written for {purpose}: {operation['path']}")
 
     def _target(self, entry: Mapping[str, Any], purpose: str) -> None:
         ref = entry.get("objectRef") or {}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from space_smoke.bench import kube, register
+from space_smoke.bench import copies, kube, register
 from space_smoke.engine import suite
 from space_smoke.model import objects
 
@@ -53,6 +53,8 @@ def _nothing_is_left_by_any_test(cluster: kube.Kube, chart_env: list[Any]) -> It
         assert not lease["spec"].get("holderIdentity"), "the Lease is still held"
     assert env_of(cluster) == chart_env, "the environment of space-api is not what the chart has"
     assert cluster.read(REDIS)["spec"]["replicas"] == 1, "Redis is not at one replica"
+    for ref in (API, REDIS):
+        assert not copies.held(cluster, cluster.read(ref)), f"a ReplicaSet of {ref} holds copies of records"
 
 
 @pytest.fixture(scope="session")

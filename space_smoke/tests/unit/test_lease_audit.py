@@ -149,3 +149,14 @@ def test_the_event_that_tells_of_an_abandonment_is_no_write_to_a_target() -> Non
     told = entry("create", [], at=1)
     told["objectRef"] = {"resource": "events", "namespace": "space-smoke", "name": "abandoned-f1-3"}
     assert audit.replay([told], DOMAIN).violations == []
+
+
+def test_a_replica_set_may_lose_copies_of_records_and_is_not_written_otherwise() -> None:
+    taken = entry(
+        "forget", [{"op": "test", "path": "/metadata/uid", "value": "u"}, {"op": "remove", "path": RECORD}], at=1
+    )
+    other = entry("forget", [{"op": "remove", "path": FENCE}], at=2)
+    for one in (taken, other):
+        one["objectRef"] = {"resource": "replicasets", "namespace": "space", "name": "space-api-1"}
+    assert audit.replay([taken], DOMAIN).violations == []
+    assert audit.replay([other], DOMAIN).violations == [f"ReplicaSet space-api-1 was written for forget: {FENCE}"]
