@@ -96,7 +96,7 @@ class Cluster:
         return found
 
     async def _start(self) -> int:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(_closing(self._serve), "127.0.0.1", 0)
         self._servers["api"] = server
         return int(server.sockets[0].getsockname()[1])
 
@@ -179,12 +179,27 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
 
+def _closing(serve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The same, with the connection closed whatever becomes of it: whoever asked may be killed, and so may the answer."""
+
+    async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await serve(reader, writer)
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    return whole
+
+
 async def _listen(serve: Callable[..., Awaitable[None]]) -> tuple[str, asyncio.Server]:
     """A server on the sandboxes' port of some loopback address; other tests run at the same time and do the same."""
     while True:
         host = ".".join(str(part) for part in (127, *(random.randint(2, 250) for _ in range(3))))
         with contextlib.suppress(OSError):
-            return host, await asyncio.start_server(serve, host, manifest.PORT)
+            return host, await asyncio.start_server(_closing(serve), host, manifest.PORT)
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:

@@ -127,8 +127,8 @@ MUTANTS: tuple[Mutant, ...] = (
     one(
         "newer schemas are read as if they were known",
         record.decode,
-        "    if problem is not None:",
-        '    if problem is not None and "schema" not in problem.json_path:',
+        "    if reason:",
+        '    if reason and "schema" not in reason:',
         test_record.test_a_record_that_cannot_be_read_is_refused_by_name,
         test_record.raw(schema=0),
         "1 was expected",

@@ -207,12 +207,11 @@ def test_a_release_that_a_killed_run_left_pending_is_freed_before_it_is_upgraded
 
 def test_the_releases_of_the_project_are_read_in_stages_with_their_files() -> None:
     stages = releases.stages()
-    assert [sorted(one.release for one in stage) for stage in stages] == [["postgres", "space-redis"], ["space-api"]]
-    assert {one.release: one.image for stage in stages for one in stage} == {
-        "postgres": "postgres",
-        "space-redis": "redis",
-        "space-api": "services",
-    }
+    services = ["space-admin-api", "space-api", "space-cluster-controller", "space-internal-api"]
+    assert [sorted(one.release for one in stage) for stage in stages] == [["postgres", "space-redis"], services]
+    images = {one.release: one.image for stage in stages for one in stage}
+    assert images == {"postgres": "postgres", "space-redis": "redis", **dict.fromkeys(services, "services")}
+    assert [one.certificate for stage in stages for one in stage if one.certificate] == ["postgres"]
 
 
 def test_a_releases_file_tells_every_mistake_at_once(tmp_path: pathlib.Path) -> None:
