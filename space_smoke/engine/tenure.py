@@ -13,7 +13,7 @@ from space_smoke import errors
 from space_smoke.bench import copies, injection, kind, kube, life, perform, wait
 from space_smoke.bench.outside import place, table
 from space_smoke.faults import kinds as fault_kinds
-from space_smoke.lease import abandon, protocol
+from space_smoke.lease import abandon, protocol, view
 from space_smoke.model import effect, kinds, objects, record, scenario
 
 _RENEW_S = 60.0
@@ -51,7 +51,10 @@ class Tenure:
 
     def abandon(self, fault_id: str) -> abandon.Ended:
         """See lease.abandon."""
-        return self._performer.drive(abandon.abandon(fault_id, fault_kinds.DOMAINS, self._setting))
+        ended = self._performer.drive(abandon.abandon(fault_id, fault_kinds.DOMAINS, self._setting))
+        for thing in self._cluster.listed("apps/v1", "Deployment", "", f"{view.FENCED}=true"):
+            copies.forget(self._cluster, thing)
+        return ended
 
     def take(self, domains: Iterable[str]) -> None:
         """Acquires domains in name order and repairs what is recorded on them. Raises Refused, RestoreIncomplete, ..."""
