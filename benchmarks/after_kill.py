@@ -36,7 +36,7 @@ def when(true: Callable[[], bool]) -> float:
 def one_round(cluster: kube.Kube, bench: str) -> tuple[float, float, float]:
     """Seconds: from the command to the write that puts back, the rollout, and from its end to the command's."""
     standing = env_of(cluster)
-    killing.killed(cluster, FAULT, "act:after")
+    killing.killed(cluster, FAULT, "inject:after")
     wait.rollout(cluster, API, timeout_s=120)
     assert env_of(cluster) != standing, "the killed run left nothing to repair"
     seen: list[float] = []
