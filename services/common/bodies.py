@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from common import refusals
+from common import refusals, texts
 
 LIMIT = 2 << 20  # bytes
 MAX_HOLD_S = 60.0
@@ -62,7 +62,7 @@ def text(body: dict[str, Any], field: str, limit: int, default: str | None = Non
     value = body.get(field, default)
     if default is not None and value == default:
         return default
-    if not isinstance(value, str) or not is_text(value) or not 1 <= len(value) <= limit:
+    if not isinstance(value, str) or not texts.is_text(value) or not 1 <= len(value) <= limit:
         raise refusals.malformed(f"{field} must be a string of 1 to {limit} characters without NUL")
     return value
 
@@ -80,7 +80,7 @@ def seconds(body: dict[str, Any], field: str, default: float, low: float, high: 
 def argv(body: dict[str, Any]) -> list[str]:
     """The command as its argument list; raises Refusal."""
     value = body.get("command")
-    if not isinstance(value, list) or not value or not all(is_text(item) for item in value):
+    if not isinstance(value, list) or not value or not all(texts.is_text(item) for item in value):
         raise refusals.malformed("command must be a list of strings that can be arguments, at least one")
     if not value[0]:
         raise refusals.malformed("command must name a program first")
@@ -95,14 +95,3 @@ def base64_text(body: dict[str, Any], field: str) -> str:
     except (binascii.Error, TypeError, ValueError):
         raise refusals.malformed(f"{field} must be base64") from None
     return str(value)
-
-
-def is_text(value: object) -> bool:
-    """Whether this is a string that can be an argument, a path or a text in the database."""
-    if not isinstance(value, str) or "\0" in value:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # a lone surrogate is valid JSON and no valid text
-        return False
-    return True

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 EXIT_CODE = 64  # the command-line convention for "you called me wrong"; the service never started
 
@@ -29,6 +33,16 @@ class SettingsError(Exception):
             f"{len(self.mistakes)} wrong setting(s); correct the environment of this container and start it again:"
         )
         super().__init__("\n".join((heading, *(f"  {mistake}" for mistake in self.mistakes))))
+
+
+def or_exit(begin: Callable[[], T], *also: type[Exception]) -> T:
+    """What `begin` returns. A wrong setting, or an error of `also`, is told and ends the process with EXIT_CODE."""
+    told: tuple[type[Exception], ...] = (SettingsError, *also)
+    try:
+        return begin()
+    except told as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(EXIT_CODE)
 
 
 class Reader:

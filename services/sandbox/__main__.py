@@ -19,11 +19,7 @@ def main() -> int:
     logs.configure("sandbox")
     reader = settings.Reader(os.environ)
     active = mutations.read(reader, reader.choice("SPACE_PROFILE", "deployment", ("kind", "deployment")))
-    try:
-        reader.settle()
-    except settings.SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    settings.or_exit(reader.settle)
     owned, kept = processes.Processes(Path.cwd(), active), files.Files(Path.cwd(), active)
 
     def stop(*_: object) -> None:

@@ -20,6 +20,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
+from common import texts
 from sandbox import files, processes, refused
 
 PORT = 8090
@@ -123,7 +124,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _command(self) -> dict[str, object]:
         body = self._body()
         command, timeout_s = body.get("command"), body.get("timeout_s", DEFAULT_TIMEOUT_S)
-        if not isinstance(command, list) or not command or not all(_argument(item) for item in command):
+        if not isinstance(command, list) or not command or not all(texts.is_text(item) for item in command):
             raise refused.malformed("command must be a list of strings without NUL, at least one")
         if not _seconds(timeout_s):
             raise refused.malformed(f"timeout_s must be a number above 0 up to {MAX_TIMEOUT_S:g}")
@@ -170,16 +171,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             raise refused.malformed("the body ended early")
         return body
-
-
-def _argument(value: object) -> bool:
-    if not isinstance(value, str) or "\0" in value:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # a lone surrogate is valid JSON and no valid argument
-        return False
-    return True
 
 
 def _seconds(value: object) -> bool:

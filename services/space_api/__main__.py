@@ -16,12 +16,8 @@ def main() -> int:
     parser.add_argument("--surface", choices=app.SURFACES, default="public", help="which routes to serve")
     arguments = parser.parse_args()
     logs.configure(f"space-api-{arguments.surface}")
-    try:
-        read = config.read(os.environ)
-        client = kube.in_cluster(read.sandbox.namespace)
-    except (settings.SettingsError, kube.KubeError) as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    read = settings.or_exit(lambda: config.read(os.environ))
+    client = settings.or_exit(lambda: kube.in_cluster(read.sandbox.namespace), kube.KubeError)
     made = app.service(read, pods.PodRuntime(kube.Pods(client), read.sandbox, read.own.pod))
     serve.run(app.application(made, arguments.surface), made.base)
     return 0

@@ -14,12 +14,8 @@ from space_cluster_controller import app, config
 def main() -> int:
     argparse.ArgumentParser(prog="space_cluster_controller", description=__doc__).parse_args()
     logs.configure("space-cluster-controller")
-    try:
-        read = config.read(os.environ)
-        client = kube.in_cluster(read.sandbox.namespace)
-    except (settings.SettingsError, kube.KubeError) as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    read = settings.or_exit(lambda: config.read(os.environ))
+    client = settings.or_exit(lambda: kube.in_cluster(read.sandbox.namespace), kube.KubeError)
     owner = pods.Owner(client, read.deployment) if read.deployment else None
     runtime = pods.PodRuntime(kube.Pods(client), read.sandbox, read.own.pod, owner=owner, adopts=True)
     made = app.controller(read, client, runtime)

@@ -16,11 +16,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=serve.PORT, help="the port to listen on")
     arguments = parser.parse_args()
     logs.configure("space-internal-api")
-    try:
-        read = config.read(os.environ)
-    except settings.SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    read = settings.or_exit(lambda: config.read(os.environ))
     made, base = app.application(read)
     serve.run(made, base, arguments.host, arguments.port)
     return 0

@@ -47,11 +47,7 @@ class LocalRuntime:
 
 def main() -> int:
     logs.configure("space-api-test")
-    try:
-        read = config.read(os.environ)
-    except settings.SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    read = settings.or_exit(lambda: config.read(os.environ))
     made = app.service(read, LocalRuntime())
     surface = sys.argv[2] if len(sys.argv) > 2 else "public"
     serve.run(app.application(made, surface), made.base, host="127.0.0.1", port=int(sys.argv[1]))

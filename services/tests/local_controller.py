@@ -20,11 +20,7 @@ def controller(read: config.Config, api_port: int) -> app.Controller:
 
 def main() -> int:
     logs.configure("space-cluster-controller")
-    try:
-        read = config.read(os.environ)
-    except settings.SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return settings.EXIT_CODE
+    read = settings.or_exit(lambda: config.read(os.environ))
     made = controller(read, int(os.environ["SPACE_TEST_CLUSTER"]))
     serve.run(app.application(made), made.base, host="127.0.0.1", port=int(sys.argv[1]))
     return 0

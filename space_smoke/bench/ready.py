@@ -78,15 +78,16 @@ def stateful(access: kube.Kube, namespace: str, selector: str) -> wait.State:
     for pod in access.listed("v1", "Pod", namespace, selector):
         if words := wait.hopeless(pod):
             return wait.State(False, words, hopeless=True)
-    waiting = [words for thing in answer.get("items") or () if (words := _behind(thing))]
+    found = answer.get("items") or ()
+    waiting = [f"{thing['metadata']['name']}: {words}" for thing in found if (words := behind(thing))]
     return wait.State(not waiting, "; ".join(waiting) or "all ready")
 
 
-def _behind(thing: Mapping[str, Any]) -> str:
-    """Why a StatefulSet is not yet what its spec says, or ""."""
+def behind(thing: Mapping[str, Any]) -> str:
+    """Why a StatefulSet or Deployment is, by its own status, not yet what its spec says, or ""."""
     status, wanted = thing.get("status") or {}, int(thing["spec"].get("replicas", 1))
-    name = thing["metadata"]["name"]
-    if int(status.get("observedGeneration") or 0) < thing["metadata"]["generation"]:
-        return f"{name}: its new spec was not observed yet"
-    counts = [int(status.get(key) or 0) for key in ("replicas", "readyReplicas", "updatedReplicas")]
-    return "" if counts == [wanted] * 3 else f"{name}: {counts[1]} of {wanted} ready, {counts[2]} updated"
+    if int(status.get("observedGeneration") or 0) < int(thing["metadata"].get("generation") or 0):
+        return "its new spec was not observed yet"
+    in_all, updated, ready = (int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas"))
+    done = in_all == updated == ready == wanted
+    return "" if done else f"{ready} of {wanted} ready, {updated} updated, {in_all} in all"

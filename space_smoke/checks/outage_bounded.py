@@ -69,22 +69,11 @@ def _after(event: history.Event, window: outages.Window) -> bool:
 KIND = kinds.CheckKind(
     name="outage-bounded",
     summary="requests fail around the named faults only, each time no longer than stated, and succeed again",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load", "faults", "within"],
-        "properties": {
-            "load": {"type": "string", "description": "the load that went on throughout"},
-            "faults": {
-                "type": "array",
-                "minItems": 1,
-                "uniqueItems": True,
-                "items": {"type": "string"},
-                "description": "the faults around which requests may fail",
-            },
-            "within": {"type": "string", "format": "duration", "description": "how long each outage may last"},
-        },
-    },
+    schema=outages.schema(
+        load="the load that went on throughout",
+        faults="the faults around which requests may fail",
+        within="how long each outage may last",
+    ),
     judge=judge,
     looks_at="load",
 )

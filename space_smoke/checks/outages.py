@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from space_smoke.checks import facts
 from space_smoke.model import history
@@ -36,6 +37,21 @@ def _window(events: Sequence[history.Event], fault: str) -> Window | None:
     if not all(times.values()):
         return None
     return Window(fault, times["fault-planned"][0], times["fault-restored"][-1])
+
+
+def schema(*, load: str, faults: str, within: str) -> Mapping[str, Any]:
+    """The arguments of a check that judges a load around faults; each word says what its argument means there."""
+    named = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string"}, "description": faults}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["load", "faults", "within"],
+        "properties": {
+            "load": {"type": "string", "description": load},
+            "faults": named,
+            "within": {"type": "string", "format": "duration", "description": within},
+        },
+    }
 
 
 def failed(event: history.Event) -> bool:

@@ -67,22 +67,11 @@ def _pod(event: history.Event) -> str:
 KIND = kinds.CheckKind(
     name="readiness-follows",
     summary="each pod turns unready while what it needs is away, ready again in time, and lives throughout",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load", "faults", "within"],
-        "properties": {
-            "load": {"type": "string", "description": "the api-health load that went on throughout"},
-            "faults": {
-                "type": "array",
-                "minItems": 1,
-                "uniqueItems": True,
-                "items": {"type": "string"},
-                "description": "the faults that take away what a pod needs",
-            },
-            "within": {"type": "string", "format": "duration", "description": "counted from a fault's restore"},
-        },
-    },
+    schema=outages.schema(
+        load="the api-health load that went on throughout",
+        faults="the faults that take away what a pod needs",
+        within="counted from a fault's restore",
+    ),
     judge=judge,
     looks_at="load",
 )

@@ -29,7 +29,7 @@ class Bearings:
 
 
 def read(cluster: kube.Kube, namespace: str) -> Bearings:
-    """Five lists at once. Raises ApiError."""
+    """All lists at once. Raises ApiError."""
     asked: tuple[tuple[str, str, str], ...] = (
         ("v1", "Node", ""),
         ("apps/v1", "Deployment", namespace),

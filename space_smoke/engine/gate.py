@@ -138,14 +138,8 @@ def _nodes(found: bearings.Bearings) -> Iterator[str]:
 
 def _rollouts(found: bearings.Bearings) -> Iterator[str]:
     for one in (*found.deployments, *found.stateful_sets):
-        status, wanted = one.get("status") or {}, int(objects.dig(one, "spec", "replicas") or 0)
-        name = f"{one['kind'].lower()}/{one['metadata']['name']}"
-        if int(status.get("observedGeneration") or 0) < int(one["metadata"].get("generation") or 0):
-            yield f"{name}: its new spec was not observed yet"
-            continue
-        counts = [int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")]
-        if counts != [wanted] * 3:
-            yield f"{name}: {counts[2]} of {wanted} ready, {counts[1]} updated, {counts[0]} in all"
+        if words := ready.behind(one):
+            yield f"{one['kind'].lower()}/{one['metadata']['name']}: {words}"
 
 
 def _owned(pod: objects.Object, replica_set: objects.Object) -> bool:

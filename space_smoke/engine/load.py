@@ -18,7 +18,7 @@ from typing import Any
 from space_smoke import errors
 from space_smoke.bench import http, wait
 from space_smoke.engine import scene
-from space_smoke.loads import api_state, ecw_create, traffic
+from space_smoke.loads import api_state, ecw_create, ecw_session, traffic
 from space_smoke.model import history, objects, scenario
 
 NAME, STATE = "load", "state"
@@ -230,15 +230,13 @@ class Driver:
 
 
 def _step(flow: traffic.Traffic, turn: _Turn, do: str, sandbox: str) -> http.Answer:
-    bodies: Mapping[str, Any] = {"command": {"command": ["true"]}, "connect": {"hold_s": _HOLD_S}, "pause": {}}
-    at = f"/v1/sandboxes/{sandbox}"
-    method, path = ("GET", at) if do == "info" else ("POST", f"{at}/{do}")
+    method, path, body = ecw_session.request({"do": do, "hold_s": _HOLD_S}, sandbox)
     return flow.ask(
         turn.number,
         do,
         method,
         path,
-        body=bodies.get(do),
+        body=body,
         client=turn.client,
         timeout_s=ecw_create.START_S,
         sandbox=sandbox,

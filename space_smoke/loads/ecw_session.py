@@ -88,7 +88,7 @@ def drive(load: traffic.Traffic) -> None:
 
 
 def _ask(load: traffic.Traffic, number: int, step: Mapping[str, Any], sandbox: str, writer: int) -> http.Answer:
-    method, path, body = _request(step, sandbox)
+    method, path, body = request(step, sandbox)
     content = _content(step, load.seed + writer) if step["do"] == "put" else None
     return load.ask(
         number,
@@ -105,7 +105,8 @@ def _ask(load: traffic.Traffic, number: int, step: Mapping[str, Any], sandbox: s
     )
 
 
-def _request(step: Mapping[str, Any], sandbox: str) -> tuple[str, str, Any]:
+def request(step: Mapping[str, Any], sandbox: str) -> tuple[str, str, Any]:
+    """Method, path and JSON body of one step on a sandbox, "" for none; a step is as in this load's schema, read."""
     at = f"/v1/sandboxes/{sandbox or 'sb-none'}"
     match step["do"]:
         case "create":

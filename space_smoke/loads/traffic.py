@@ -68,8 +68,7 @@ class Traffic:
         `see` adds what this kind of load reads from the answer; `content` is a body of bytes as they are, where `body`
         is sent as JSON."""
         headers = {"X-Client-ID": client} if client is not None else {}
-        raw: dict[str, Any] = {} if content is None else {"content": content}
-        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s, **raw)
+        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s, content=content)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part
