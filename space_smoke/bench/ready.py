@@ -76,7 +76,8 @@ def stateful(access: kube.Kube, namespace: str, selector: str) -> wait.State:
     if status != 200:
         return wait.State(False, f"the list was answered {status}", hopeless=status in (401, 403))
     for pod in access.listed("v1", "Pod", namespace, selector):
-        if words := wait.hopeless(pod):
+        owners = objects.dig(pod, "metadata", "ownerReferences") or ()
+        if any(owner["kind"] == "StatefulSet" for owner in owners) and (words := wait.hopeless(pod)):
             return wait.State(False, words, hopeless=True)
     found = answer.get("items") or ()
     waiting = [f"{thing['metadata']['name']}: {words}" for thing in found if (words := behind(thing))]

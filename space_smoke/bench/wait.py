@@ -119,7 +119,9 @@ def deployment_state(cluster: kube.Kube, ref: objects.Ref, *, ignore_old: bool =
             return State(False, f"{condition['reason']}: {condition.get('message', '')}", hopeless=True)
     counts = {key: int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "readyReplicas")}
     pods = pods_of(cluster, thing)
-    stuck = next((words for pod in pods if (words := hopeless(pod.thing))), "")
+    # An old pod that cannot start is no reason to give up: the rollout takes it away.
+    coming = (pod for pod in pods if pod.current and not pod.terminating)
+    stuck = next((words for pod in coming if (words := hopeless(pod.thing))), "")
     if stuck:
         return State(False, stuck, hopeless=True)
     words = f"{counts['readyReplicas']} of {wanted} ready, {counts['updatedReplicas']} updated"

@@ -104,14 +104,15 @@ def test_a_release_without_stateful_sets_does_not_wait_for_one() -> None:
     assert ready.stateful(as_kube(Cluster([])), "space", "a=b").done
 
 
-def test_a_stateful_sets_pod_that_cannot_start_ends_the_wait() -> None:
+@pytest.mark.parametrize(("owner", "ends"), [("StatefulSet", True), ("ReplicaSet", False)])
+def test_a_stateful_sets_own_pod_that_cannot_start_ends_the_wait(owner: str, ends: bool) -> None:
     stuck = {
-        "metadata": {"name": "p"},
+        "metadata": {"name": "p", "ownerReferences": [{"kind": owner}]},
         "spec": {},
         "status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
     }
     state = ready.stateful(as_kube(Cluster([], pods=[stuck])), "space", "a=b")
-    assert (state.done, state.hopeless) == (False, True)
+    assert (state.done, state.hopeless) == (not ends, ends)
 
 
 @pytest.mark.parametrize(("status", "hopeless"), [(500, False), (403, True)])

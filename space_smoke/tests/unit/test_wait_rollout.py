@@ -97,10 +97,22 @@ def test_a_pod_that_was_evicted_long_ago_does_not_hold_it_up() -> None:
     assert look(spoiled(lambda c: c.pods.append(pod("c", phase="Failed")))).done
 
 
-def test_a_pod_that_cannot_start_ends_the_wait() -> None:
-    broken = pod("b", ready="False")
+def crashing(name: str, **more: Any) -> dict[str, Any]:
+    broken = pod(name, ready="False", **more)
     broken["status"]["containerStatuses"] = [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
-    assert look(spoiled(lambda c: c.pods.__setitem__(1, broken))).hopeless
+    return broken
+
+
+def test_a_pod_that_cannot_start_ends_the_wait() -> None:
+    assert look(spoiled(lambda c: c.pods.__setitem__(1, crashing("b")))).hopeless
+
+
+@pytest.mark.parametrize(
+    "more", [{"template": "old"}, {"deletionTimestamp": "now"}], ids=["an old pod", "a pod that ends"]
+)
+def test_one_that_is_about_to_go_does_not(more: dict[str, Any]) -> None:
+    state = look(spoiled(lambda c: c.pods.append(crashing("c", **more))))
+    assert (state.done, state.hopeless) == (False, False)
 
 
 def test_the_mutation_that_ignores_old_pods_ignores_them() -> None:
