@@ -86,10 +86,10 @@ class Api:
                 return float(value)
         return 0.0
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Signal, wait for the end, keep the log; returns the exit code."""
+    def stop(self, number: signal.Signals | None = signal.SIGTERM) -> int:
+        """Signal, wait for the end, keep the log; returns the exit code. None: it was told already, as a kubelet does once."""
         self.http.close()
-        if self.process.poll() is None:
+        if number is not None and self.process.poll() is None:
             self.process.send_signal(number)
         try:
             return int(self.process.wait(timeout=20))

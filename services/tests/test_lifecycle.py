@@ -10,6 +10,7 @@ import time
 
 import psycopg
 import pytest
+import urllib3
 
 from limiters import concurrency
 from space_api import schema
@@ -20,7 +21,7 @@ def test_an_idle_pod_exits_when_its_drain_is_over(start_api: process.Start) -> N
     api = start_api(SPACE_DRAIN_S="0.5")
     started = time.monotonic()
     assert api.stop() == 0
-    assert 0.5 <= time.monotonic() - started <= 2
+    assert 0.5 <= time.monotonic() - started <= 5
 
 
 def test_a_stopping_pod_is_unready_and_serves_on(start_api: process.Start) -> None:
@@ -31,7 +32,7 @@ def test_a_stopping_pod_is_unready_and_serves_on(start_api: process.Start) -> No
     made = api.create()
     assert made.status == 201
     assert made.headers["Connection"] == "close"
-    assert api.stop() == 0
+    assert api.stop(None) == 0
 
 
 def test_stopping_ends_held_connections_in_order_and_gives_leases_back(
@@ -44,8 +45,8 @@ def test_stopping_ends_held_connections_in_order_and_gives_leases_back(
     started = time.monotonic()
     api.process.send_signal(signal.SIGTERM)
     assert json.loads(answer.data.splitlines()[-1]) == {"event": "closed", "reason": "stopping"}
-    assert api.stop() == 0
-    assert time.monotonic() - started <= 2
+    assert api.stop(None) == 0
+    assert time.monotonic() - started <= 5  # of the 60 s that were asked for
     assert limiting.leases(redis_server, concurrency.UNSPECIFIED) == 0
 
 
@@ -58,26 +59,51 @@ def test_work_in_hand_is_finished_before_the_pod_ends(start_api: process.Start) 
         time.sleep(0.2)
         api.process.send_signal(signal.SIGTERM)
         assert running.result().status == 200
-    assert api.stop() == 0
+    assert api.stop(None) == 0
 
 
 def test_a_killed_pod_keeps_its_lease_only_until_it_expires(
     start_api: process.Start, redis_server: stores.Redis
 ) -> None:
+    lease_ms = 4000
     settings = {
         "SPACE_REDIS_URL": redis_server.url,
         "SPACE_API_CLIENT_CONCURRENCY_MODE": "enforce",
         "SPACE_API_CLIENT_CONCURRENCY_LIMIT": "1",
-        "SPACE_API_CLIENT_CONCURRENCY_LEASE_S": "4",
+        "SPACE_API_CLIENT_CONCURRENCY_LEASE_S": f"{lease_ms / 1000:g}",
     }
     api, other = start_api(**settings), start_api(**settings)
     path = f"/v1/sandboxes/{api.create().json()['id']}/connect"
-    api.call("POST", path, {"hold_s": 60}, preload_content=False)
+    stores.wait_until("a lease is held", lambda: _decision(_hold(api, path)) == "accepted")
     api.stop(signal.SIGKILL)
-    killed = time.monotonic()
-    assert other.call("POST", path, {"hold_s": 0}).status == 429
-    stores.wait_until("the lost lease ends", lambda: other.call("POST", path, {"hold_s": 0}).status == 200, 6)
-    assert time.monotonic() - killed <= 5
+    # By the store's clock, and by when a call was certainly not decided yet, or certainly was: a machine that stalls leaves
+    # less to judge, and turns nothing red.
+    killed_ms, held_until_ms = (
+        redis_server.time_ms(),
+        limiting.last_lease_ends_ms(redis_server, concurrency.UNSPECIFIED),
+    )
+
+    def lost_lease_ended() -> bool:
+        asked_ms = redis_server.time_ms()
+        decided = _decision(other.call("POST", path, {"hold_s": 0}))
+        answered_ms = redis_server.time_ms()
+        if decided == "refused":
+            assert asked_ms <= killed_ms + lease_ms + 1000, "the lease outlived its time"
+        if decided == "accepted":
+            assert answered_ms >= held_until_ms, "the lease was gone before its time"
+        return decided == "accepted"
+
+    stores.wait_until("the lost lease ends", lost_lease_ended, 100)
+
+
+def _hold(api: process.Api, path: str) -> urllib3.BaseHTTPResponse:
+    return api.call("POST", path, {"hold_s": 60}, preload_content=False)
+
+
+def _decision(answer: urllib3.BaseHTTPResponse) -> str:
+    """What the store decided of a connect; "" when it was too slow to be asked."""
+    outcome, reason, *_ = answer.headers["X-Space-Concurrency-Decision"].split("; ")
+    return outcome if reason == "reason=none" else ""
 
 
 def test_a_pod_without_its_database_lives_unready_and_answers_503_soon() -> None:
