@@ -60,8 +60,10 @@ class Kube:
 
     def headers(self) -> dict[str, str]:
         """Authorisation for one request; a token may be refreshed between two of them."""
-        given = self.configuration.get_api_key_with_prefix("authorization")
-        given = given or self.configuration.get_basic_auth_token()
+        # The client calls it BearerToken since version 37, "authorization" before; and it makes a password of nothing.
+        given = self.configuration.get_api_key_with_prefix("BearerToken", "authorization")
+        if not given and self.configuration.username:
+            given = self.configuration.get_basic_auth_token()
         return {"Authorization": str(given)} if given else {}
 
     def open(
