@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from space_smoke.bench import kube
-from space_smoke.bench.outside import cordon, helm_values, nodes, place, pod_deletion, postgres_kinds, redis_kinds
-from space_smoke.bench.outside import network as network_rules
+from space_smoke.bench.outside import cordon, place
+
+# By the kind's name: module and class, in this package. A command needs few of them and each brings libraries along whose
+# import takes longer than a repair: so a place is imported when it is used.
+_PLACES: Mapping[str, tuple[str, str]] = {
+    "redis-config": ("redis_kinds", "Config"),
+    "redis-pause": ("redis_kinds", "Pause"),
+    "redis-flush-scripts": ("redis_kinds", "Scripts"),
+    "postgres-restart": ("postgres_kinds", "Restart"),
+    "postgres-setting": ("postgres_kinds", "Setting"),
+    "delete-pod": ("pod_deletion", "PodDeletion"),
+    "helm-values": ("helm_values", "HelmValues"),
+    "pause-node": ("nodes", "Containers"),
+    "stop-node": ("nodes", "Containers"),
+    "network-drop": ("network", "Network"),
+    "network-loss": ("network", "Network"),
+}
+
+
+class _Lazy(Mapping[str, Any]):
+    def __init__(self, factories: Mapping[str, Callable[[], Any]]) -> None:
+        self._factories = factories
+
+    def __getitem__(self, kind: str) -> Any:
+        return self._factories[kind]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._factories)
+
+    def __len__(self) -> int:
+        return len(self._factories)
 
 
 def places(cluster: kube.Kube) -> Mapping[str, place.Place]:
-    """By the kind's name; made for one cluster, connected only when used."""
-    containers, network = nodes.Containers(cluster), network_rules.Network(cluster)
-    return {
-        "redis-config": redis_kinds.Config(cluster),
-        "redis-pause": redis_kinds.Pause(cluster),
-        "redis-flush-scripts": redis_kinds.Scripts(cluster),
-        "postgres-restart": postgres_kinds.Restart(cluster),
-        "postgres-setting": postgres_kinds.Setting(cluster),
-        "delete-pod": pod_deletion.PodDeletion(cluster),
-        "helm-values": helm_values.HelmValues(cluster),
-        "pause-node": containers,
-        "stop-node": containers,
-        "network-drop": network,
-        "network-loss": network,
-    }
+    """By the kind's name; made for one cluster, connected only when used. Kinds of one place share the one object."""
+
+    @functools.cache
+    def made(module: str, name: str) -> Any:
+        return getattr(importlib.import_module(f"{__package__}.{module}"), name)(cluster)
+
+    return _Lazy({kind: functools.partial(made, *where) for kind, where in _PLACES.items()})
 
 
 def probes(cluster: kube.Kube, there: Mapping[str, place.Place]) -> Mapping[str, place.Probe]:
     """By the kind's name, for kinds whose effect shows elsewhere than in the rollout of a Deployment: all `there`, and
     fields of other objects."""
-    return {
-        **there,
-        "cordon": cordon.Cordon(cluster),
-    }
+    factories: dict[str, Callable[[], Any]] = {kind: functools.partial(there.__getitem__, kind) for kind in there}
+    return _Lazy({**factories, "cordon": lambda: cordon.Cordon(cluster)})

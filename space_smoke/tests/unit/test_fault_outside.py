@@ -35,7 +35,9 @@ CHART = server(POSTGRES_DB="space", POSTGRES_USER="app")
 def test_each_kind_has_a_place_and_a_value_that_is_only_read_from_there(name: str) -> None:
     kind = fault_kinds.KINDS[name]
     assert kind.outside
-    assert name in table.places(None)  # type: ignore[arg-type]  # connected only when used
+    there = table.places(None)  # type: ignore[arg-type]  # connected only when used
+    assert there[name] is there[name]
+    assert table.probes(None, there)[name] is there[name]  # type: ignore[arg-type]
     assert kind.read({kinds.OUTSIDE: {"x": 1}}, {}) == {"x": 1}
     assert kind.write({}, {}, {"x": 1}) == []
     assert kind.reversible or kind.waits_for
