@@ -25,9 +25,10 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the machine has: container ids by name, volumes that no container has, networks."""
+    """What the machine has: container ids by name, volumes, those of them that no container has, networks."""
 
     containers: dict[str, str]
+    volumes: frozenset[str]
     loose_volumes: frozenset[str]
     networks: frozenset[str]
 
@@ -36,6 +37,7 @@ class Machine:
         pairs = (line.partition(" ") for line in _docker("ps", "-a", "--no-trunc", "--format", "{{.Names}} {{.ID}}"))
         return Machine(
             {name: key for name, _, key in pairs},
+            frozenset(_docker("volume", "ls", "--quiet")),
             frozenset(_docker("volume", "ls", "--quiet", "--filter", "dangling=true")),
             frozenset(_docker("network", "ls", "--format", "{{.Name}}")),
         )
@@ -131,7 +133,7 @@ def _left(name: str, witness: str, before: Machine, pids: list[int]) -> list[str
     """What there still is of the bench, and what has changed of the one beside it."""
     now = Machine.now()
     found = [f"container {one} is left" for one in engine.node_containers(name)]
-    found += [f"volume {one} is left" for one in sorted(now.loose_volumes - before.loose_volumes)]
+    found += [f"volume {one} is left" for one in sorted(now.loose_volumes - before.volumes)]
     found += [f"network {one} is left" for one in sorted(now.networks - before.networks)]
     files = [register.folder(name), cache.folder() / "locks" / f"bench-{name}.lock"]
     found += [f"file {path} is left" for path in files if path.exists()]
