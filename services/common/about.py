@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from common import refusals, service
+from common import mutations, refusals, service
 
 Image = Callable[[], Awaitable[str]]
 
@@ -48,7 +48,8 @@ class About:
     async def readyz(self, _: Request) -> Response:
         if self._base.life.stopping.is_set():
             raise refusals.unavailable("stopping", "this pod is shutting down")
-        await self._ready()
+        if mutations.READY_WITHOUT_DATABASE not in self._base.own.mutations:
+            await self._ready()
         return JSONResponse({"status": "ready"})
 
     async def exposition(self, _: Request) -> Response:

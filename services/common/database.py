@@ -14,7 +14,7 @@ import psycopg
 import psycopg_pool
 from psycopg import rows
 
-from common import settings
+from common import mutations, settings, unchecked
 
 T = TypeVar("T")
 Values = Sequence[object] | Mapping[str, object]
@@ -72,8 +72,10 @@ class Session:
 class Database:
     """A pool of at most `settings.pool` connections; `application` names them to the server."""
 
-    def __init__(self, settings: Settings, application: str) -> None:
-        self._pool = psycopg_pool.AsyncConnectionPool(
+    def __init__(self, settings: Settings, application: str, active: frozenset[str] = frozenset()) -> None:
+        checked = mutations.CONNECTION_NOT_CHECKED not in active
+        pool = psycopg_pool.AsyncConnectionPool if checked else unchecked.Pool
+        self._pool = pool(
             settings.url,
             min_size=1,
             max_size=settings.pool,
@@ -87,7 +89,7 @@ class Database:
             # Give up on a dead server soon: the next caller, such as the readiness probe, then tries anew at once,
             # where the pool's own attempts would have doubled their distance many times.
             reconnect_timeout=1.0,
-            check=psycopg_pool.AsyncConnectionPool.check_connection,
+            check=pool.check_connection if checked else None,
             kwargs={**CONNECTING, "application_name": application, "options": "-c statement_timeout=2000"},
         )
 

@@ -6,20 +6,22 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import mutations, settings
+from common import mutations, otlp, settings
 
 _VERSION_FILE = Path(__file__).parents[1] / "VERSION"  # written when the image is built
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which pod this is, of what; `drain_s` is how long it goes on serving after it has reported itself unready."""
+    """Which pod this is, of what; `drain_s` is how long it goes on serving after it has reported itself unready;
+    `otlp_endpoint` is where log lines go as well, or ""."""
 
     profile: str
     pod: str
     version: str
     drain_s: float
     mutations: frozenset[str]
+    otlp_endpoint: str = ""
 
 
 def read(reader: settings.Reader) -> Identity:
@@ -30,6 +32,7 @@ def read(reader: settings.Reader) -> Identity:
         version=reader.text("SPACE_VERSION", first_line(_VERSION_FILE, "dev")),
         drain_s=reader.number("SPACE_DRAIN_S", 2, 0, 60),
         mutations=mutations.read(reader, profile),
+        otlp_endpoint=otlp.read(reader),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -90,6 +90,16 @@ class Pods:
 
     async def get(self, name: str) -> Object:
         return await self._client.call("GET", self._path(name))
+
+    async def labelled(self, label: str, limit: int) -> AsyncGenerator[Sequence[Object], None]:
+        """All pods with this label, whatever its value, up to `limit` at a time."""
+        query = {"labelSelector": label, "limit": str(limit)}
+        while True:
+            found = await self._client.call("GET", f"{self._path()}?{urlencode(query)}")
+            yield found["items"]
+            if not (rest := found["metadata"].get("continue")):
+                return
+            query["continue"] = rest
 
     async def delete(self, name: str, grace_s: int) -> None:
         """Ask for the pod's end; one that is gone already is fine."""

@@ -20,14 +20,14 @@ class JsonFormatter(logging.Formatter):
 
     def __init__(self, service: str) -> None:
         super().__init__()
-        self._service = service
+        self.service = service
 
     def format(self, record: logging.LogRecord) -> str:
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, object] = {
             "ts": f"{seconds}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
-            "service": self._service,
+            "service": self.service,
             "message": record.getMessage(),
         }
         facts = getattr(record, "facts", None)
@@ -36,6 +36,12 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str, separators=(",", ":"))
+
+
+def service() -> str:
+    """The name that lines bear; "" before `configure`."""
+    formatters = [handler.formatter for handler in logging.getLogger().handlers]
+    return next((formatter.service for formatter in formatters if isinstance(formatter, JsonFormatter)), "")
 
 
 def configure(service: str, stream: TextIO | None = None) -> None:

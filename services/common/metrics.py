@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+
 import prometheus_client as prometheus
+from prometheus_client import metrics_core, registry
 
 
 class Requests:
@@ -16,5 +19,20 @@ class Requests:
     def request(self, route: str, status: int) -> None:
         self._requests.labels(route, str(status)).inc()
 
+    def lines(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Tell of log lines on their way to a backend: `counts` gives how many, by outcome."""
+        self.registry.register(_Lines(counts))
+
     def exposition(self) -> bytes:
         return prometheus.generate_latest(self.registry)
+
+
+class _Lines(registry.Collector):
+    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[prometheus.Metric]:
+        told = metrics_core.CounterMetricFamily("space_telemetry_lines", "Log lines for a backend", labels=["outcome"])
+        for outcome, count in self._counts().items():
+            told.add_metric([outcome], count)
+        yield told

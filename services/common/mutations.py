@@ -25,6 +25,21 @@ PLAIN_TOKEN_STORED = "plain-token-stored"
 PATH_TRAVERSAL_ALLOWED = "path-traversal-allowed"
 FILES_NOT_ATOMIC = "files-not-atomic"
 PAUSE_LOSES_STATE = "pause-loses-state"
+PAUSE_KEEPS_RUNNING = "pause-keeps-running"
+COMMAND_THROUGH_SHELL = "command-through-shell"
+SCRIPT_NOT_RELOADED = "script-not-reloaded"
+FAIL_CLOSED = "fail-closed"
+LEASE_MADE_AGAIN = "lease-made-again"
+ACKNOWLEDGE_BEFORE_COMMIT = "acknowledge-before-commit"
+WRITE_TWICE = "write-twice"
+CONNECTION_NOT_CHECKED = "connection-not-checked"
+READY_WITHOUT_DATABASE = "ready-without-database"
+SANDBOX_IGNORES_NODE_SELECTOR = "sandbox-ignores-node-selector"
+TRACE_DROPPED = "trace-dropped"
+IDEMPOTENCY_IGNORED = "idempotency-ignored"
+TENANT_NOT_CHECKED = "tenant-not-checked"
+REVOKED_TOKEN_ACCEPTED = "revoked-token-accepted"
+RESUME_DRAWS_NOTHING = "resume-draws-nothing"
 
 # name -> what breaks (and where it is read)
 TABLE = {
@@ -44,10 +59,34 @@ TABLE = {
     PATH_TRAVERSAL_ALLOWED: "a path may lead out of the workspace (sandbox.paths)",
     FILES_NOT_ATOMIC: "a file is written in place, piece by piece (sandbox.files)",
     PAUSE_LOSES_STATE: "a pause ends every process of the sandbox and empties its workspace (sandbox.processes)",
+    PAUSE_KEEPS_RUNNING: "a pause records the state, and stops no process of the sandbox (sandbox.processes)",
+    COMMAND_THROUGH_SHELL: "a command's words are joined with blanks and given to `sh -c` (sandbox.processes)",
+    SCRIPT_NOT_RELOADED: "a script that was known and is forgotten counts as an unavailable store (limiters.store)",
+    FAIL_CLOSED: "a store without an answer is 503 `store_unavailable`, not an admission (space_api.admission)",
+    LEASE_MADE_AGAIN: "a renewal adds a lease that the store no longer knows (limiters.concurrency)",
+    ACKNOWLEDGE_BEFORE_COMMIT: "a change of state is answered half a second before its write is sent (fleet.records)",
+    WRITE_TWICE: "a create that the database leaves unanswered inserts again, under a new id (space_api.handlers)",
+    CONNECTION_NOT_CHECKED: "for a minute the pool goes on handing out closed connections (common.database)",
+    READY_WITHOUT_DATABASE: "/readyz answers 200 without asking the database (common.about)",
+    SANDBOX_IGNORES_NODE_SELECTOR: "sandbox pods are made without a node selector (fleet.manifest)",
+    TRACE_DROPPED: "a sandbox tells of what it does without the trace id that it was given (sandbox.server)",
+    IDEMPOTENCY_IGNORED: "an order that is repeated under its key is another operation (fleet.operations)",
+    TENANT_NOT_CHECKED: "sandboxes and operations are found whoever's they are (fleet.operations)",
+    REVOKED_TOKEN_ACCEPTED: "a token is good until it expires, revoked or not (fleet.tokens)",
+    RESUME_DRAWS_NOTHING: "a resume wakes without asking the activation limiter (space_cluster_controller.steps)",
 }
 
 # Those that are read inside a sandbox; whoever makes its pod hands them on.
-OF_SANDBOXES = frozenset({PATH_TRAVERSAL_ALLOWED, FILES_NOT_ATOMIC, PAUSE_LOSES_STATE})
+OF_SANDBOXES = frozenset(
+    {
+        PATH_TRAVERSAL_ALLOWED,
+        FILES_NOT_ATOMIC,
+        PAUSE_LOSES_STATE,
+        PAUSE_KEEPS_RUNNING,
+        COMMAND_THROUGH_SHELL,
+        TRACE_DROPPED,
+    }
+)
 
 
 def read(reader: settings.Reader, profile: str) -> frozenset[str]:

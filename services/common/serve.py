@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
-from common import service
+from common import logs, otlp, service
 
 PORT = 8080
 FINISH_S = 4  # then what is still in work is cancelled; drain and this together stay under Kubernetes' grace period
@@ -72,4 +72,12 @@ class Server(uvicorn.Server):
 
 def run(app: ASGIApp, base: service.Base, host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
     """Serve until told to stop; the pod's network decides who may connect."""
-    Server(app, base, host, port).run()
+    own = base.own
+    exporter = otlp.start(own.otlp_endpoint, logs.service(), own.version, own.pod)
+    if exporter is not None:
+        base.requests.lines(exporter.counts)
+    try:
+        Server(app, base, host, port).run()
+    finally:
+        if exporter is not None:
+            exporter.drain()

@@ -42,6 +42,12 @@ _FINISH = (
     "UPDATE operations SET state = %(state)s, result = %(result)s, error = %(error)s, claimed_until = NULL,"
     " updated_at = now()"
 )
+_PRUNE = (
+    "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE state IN ('succeeded', 'failed')"
+    "  AND updated_at < now() - make_interval(secs => %(keep_s)s)"
+    "  ORDER BY updated_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"
+    " RETURNING id::text"
+)
 
 
 class ClaimLost(Exception):
@@ -104,6 +110,13 @@ class Claims:
         # JSON in Postgres cannot hold NUL, and a message may quote what somebody sent.
         error = json.dumps({"code": code, "message": message.replace("\0", "")[:2000]})
         await self._finish(claimed, operations.FAILED, move, result=None, error=error)
+
+    async def prune(self, keep_s: float, limit: int) -> int:
+        """Remove up to `limit` operations that finished more than `keep_s` seconds ago, the oldest first; how many went.
+
+        Once it is gone an operation's idempotency key stands for nothing any more. Again, or twice at once, is harmless.
+        """
+        return len(await self._database.query(_Id, _PRUNE, {"keep_s": keep_s, "limit": limit}))
 
     async def _finish(
         self, claimed: operations.Operation, state: str, move: records.Move | None, **values: str | None

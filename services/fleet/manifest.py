@@ -15,8 +15,8 @@ GRACE_S = 1
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How sandbox pods are made. `start_timeout_s` bounds the time from creation to the first answer;
-    `parallel_starts` is how many pods one process starts at once, the others wait in order; `mutations` are handed on
-    to the server inside."""
+    `parallel_starts` is how many pods one process starts at once, the others wait in order; `mutations` and
+    `otlp_endpoint` are handed on to the server inside."""
 
     namespace: str
     image: str
@@ -24,16 +24,19 @@ class Settings:
     start_timeout_s: float
     parallel_starts: int = 2
     mutations: frozenset[str] = frozenset()
+    otlp_endpoint: str = ""
 
 
-def read(reader: settings.Reader, active: frozenset[str]) -> Settings:
+def read(reader: settings.Reader, active: frozenset[str], otlp_endpoint: str = "") -> Settings:
+    selector = reader.labels("SPACE_SANDBOX_NODE_SELECTOR")
     return Settings(
         namespace=kube.read_namespace(reader),
         image=reader.text("SPACE_SANDBOX_IMAGE", required=True),
-        node_selector=reader.labels("SPACE_SANDBOX_NODE_SELECTOR"),
+        node_selector={} if mutations.SANDBOX_IGNORES_NODE_SELECTOR in active else selector,
         start_timeout_s=reader.number("SPACE_SANDBOX_START_TIMEOUT_S", 30, 1, 600),
         parallel_starts=reader.integer("SPACE_SANDBOX_PARALLEL_STARTS", 2, 1, 1000),
         mutations=active & mutations.OF_SANDBOXES,
+        otlp_endpoint=otlp_endpoint,
     )
 
 
@@ -95,7 +98,9 @@ def pod(sandbox: str, settings: Settings, owner: kube.Object | None = None) -> k
     }
     if owner is not None:
         made["metadata"]["ownerReferences"] = [owner]
+    named = {"SPACE_OTLP_ENDPOINT": settings.otlp_endpoint} if settings.otlp_endpoint else {}
     if settings.mutations:
-        named = {"SPACE_PROFILE": "kind", "SPACE_MUTATION": ",".join(sorted(settings.mutations))}
+        named |= {"SPACE_PROFILE": "kind", "SPACE_MUTATION": ",".join(sorted(settings.mutations))}
+    if named:
         made["spec"]["containers"][0]["env"] = [{"name": key, "value": value} for key, value in named.items()]
     return made

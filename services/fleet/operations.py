@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common import database
+from common import database, mutations
 from fleet import manifest, records
 
 CREATE, COMMAND, PAUSE, RESUME, DELETE = "create", "command", "pause", "resume", "delete"
@@ -32,8 +32,9 @@ _INSERT = (
     f" VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant, idempotency_key) DO NOTHING RETURNING {COLUMNS}"
 )
 _BY_KEY = f"SELECT {COLUMNS} FROM operations WHERE tenant = %s AND idempotency_key = %s"  # noqa: S608 - constants only
-_BY_ID = f"SELECT {COLUMNS} FROM operations WHERE id = %s AND tenant = %s"  # noqa: S608 - constants only
-_KNOWN = "SELECT id::text FROM sandboxes WHERE id = %s AND tenant = %s"
+_BY_ID = f"SELECT {COLUMNS} FROM operations WHERE id = %s AND "  # noqa: S608 - constants only
+_KNOWN = "SELECT id::text FROM sandboxes WHERE id = %s AND "
+_OWN, _ANYBODYS = "tenant = %s", "%s::text <> ''"
 
 
 class KeyReused(Exception):
@@ -99,8 +100,10 @@ class Order:
 class Operations:
     """The queue's front."""
 
-    def __init__(self, shared: database.Database) -> None:
+    def __init__(self, shared: database.Database, active: frozenset[str] = frozenset()) -> None:
         self._database = shared
+        self._keyed = mutations.IDEMPOTENCY_IGNORED not in active
+        self._owner = _ANYBODYS if mutations.TENANT_NOT_CHECKED in active else _OWN
 
     async def put(self, tenant: str, order: Order, trace_id: str) -> Operation:
         """Queue the order, or find the operation that it is by its key. Raises KeyReused, UnknownSandbox, Unavailable."""
@@ -109,29 +112,35 @@ class Operations:
         values = (
             str(uuid.uuid4()),
             tenant,
-            order.key or None,
+            (order.key or None) if self._keyed else None,
             order.kind,
             sandbox,
             json.dumps(order.request),
             trace_id,
         )
         async with self._database.transaction() as session:
-            if not created and not await session.query(_Id, _KNOWN, (sandbox, tenant)):
+            if not created and not await session.query(_Id, _KNOWN + self._owner, (sandbox, tenant)):
                 raise UnknownSandbox
-            made = await session.query(Operation, _INSERT, values)
-            if made:
-                if created:
-                    await records.insert(session, sandbox, CLIENT, manifest.name(sandbox), tenant)
-                await session.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
-                return made[0]
-            (found,) = await session.query(Operation, _BY_KEY, (tenant, order.key))
-        if (found.kind, found.request) != (order.kind, order.request) or not (created or found.sandbox == sandbox):
-            raise KeyReused
-        return found
+            while not (made := await session.query(Operation, _INSERT, values)):
+                # None here: the one whose key it was finished long ago and has been removed just now.
+                if earlier := await session.query(Operation, _BY_KEY, (tenant, order.key)):
+                    return _repeated(earlier[0], order)
+            if created:
+                await records.insert(session, sandbox, CLIENT, manifest.name(sandbox), tenant)
+            await session.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
+            return made[0]
 
     async def get(self, operation: str, tenant: str) -> Operation | None:
-        found = await self._database.query(Operation, _BY_ID, (operation, tenant))
+        found = await self._database.query(Operation, _BY_ID + self._owner, (operation, tenant))
         return found[0] if found else None
+
+
+def _repeated(earlier: Operation, order: Order) -> Operation:
+    """The operation that this order is, by its key; raises KeyReused."""
+    same = (earlier.kind, earlier.request) == (order.kind, order.request)
+    if not same or (order.kind != CREATE and earlier.sandbox != order.sandbox):
+        raise KeyReused
+    return earlier
 
 
 @dataclass(frozen=True, slots=True)

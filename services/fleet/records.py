@@ -6,16 +6,22 @@ is seen by its own side only.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import dataclasses
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common import database
+from common import database, mutations
 
 STARTING, RUNNING, PAUSED, FAILED, DELETED = "starting", "running", "paused", "failed", "deleted"
 STATES = (STARTING, RUNNING, PAUSED, FAILED, DELETED)
 NOBODY = ""
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID as Postgres writes it
 LIST_LIMIT = 1000
+LATE_S = 0.5  # by which a write comes behind its answer, with the mutation
 _COLUMNS = "id::text, state, client, pod, address, created_at, updated_at, tenant"
 _SELECT = f"SELECT {_COLUMNS} FROM sandboxes"  # noqa: S608 - constants only; values are always parameters
 _INSERT = (
@@ -65,8 +71,10 @@ class Move:
 class Records:
     """The table of sandboxes."""
 
-    def __init__(self, shared: database.Database) -> None:
+    def __init__(self, shared: database.Database, active: frozenset[str] = frozenset()) -> None:
         self._database = shared
+        self._late = mutations.ACKNOWLEDGE_BEFORE_COMMIT in active
+        self._promised: set[asyncio.Task[None]] = set()
 
     async def check(self) -> None:
         """Raise Unavailable unless the table can be read."""
@@ -89,12 +97,38 @@ class Records:
         )
         return await self._database.query(Record, query, (DELETED, tenant, tenant, LIST_LIMIT))
 
+    async def states(self, sandboxes: Sequence[str]) -> dict[str, str]:
+        """The state of each of these sandboxes that has a record, anybody's, by id."""
+        found = await self._database.query(Record, f"{_SELECT} WHERE id = ANY(%s::uuid[])", (list(sandboxes),))
+        return {record.id: record.state for record in found}
+
     async def move(
         self, sandbox: str, state: str, *, origins: Sequence[str], address: str | None = None
     ) -> Record | None:
         """Set the state of a sandbox that is in one of `origins`; None when it is in another by now."""
+        made = Move(state, origins, address)
+        # The end of a start is written at once: before it nobody can do anything with the sandbox.
+        if self._late and origins != (STARTING,):
+            return await self._promise(sandbox, made)
         async with self._database.session() as session:
-            return await move(session, sandbox, Move(state, origins, address))
+            return await move(session, sandbox, made)
+
+    async def _promise(self, sandbox: str, made: Move) -> Record | None:
+        """What `move` does with the mutation: it says that it is done, and writes later, if that can be done then."""
+
+        async def write() -> None:
+            await asyncio.sleep(LATE_S)
+            with contextlib.suppress(database.Unavailable):
+                async with self._database.session() as session:
+                    await move(session, sandbox, made)
+
+        found = await self.get(sandbox)
+        if found is None or found.state not in made.origins:
+            return None
+        task = asyncio.create_task(write(), name="late-write")
+        self._promised.add(task)
+        task.add_done_callback(self._promised.discard)
+        return dataclasses.replace(found, state=made.state)
 
 
 async def insert(session: database.Session, sandbox: str, client: str, pod: str, tenant: str) -> Record:

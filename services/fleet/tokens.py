@@ -25,7 +25,7 @@ _INSERT = (
     f" VALUES (%s, %s, %s, %s, %s, now() + make_interval(secs => %s)) RETURNING {_COLUMNS}"
 )
 _FIND = (
-    f"SELECT {_COLUMNS} FROM tokens WHERE digest = %s AND revoked_at IS NULL"  # noqa: S608 - constants only
+    f"SELECT {_COLUMNS} FROM tokens WHERE digest = %s AND (revoked_at IS NULL OR %s)"  # noqa: S608 - constants only
     " AND (expires_at IS NULL OR expires_at > now())"
 )
 _LIST = f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at DESC, id LIMIT 1000"  # noqa: S608 - constants only
@@ -65,6 +65,7 @@ class Tokens:
     def __init__(self, shared: database.Database, active: frozenset[str] = frozenset()) -> None:
         self._database = shared
         self._plain = mutations.PLAIN_TOKEN_STORED in active
+        self._for_ever = mutations.REVOKED_TOKEN_ACCEPTED in active
 
     async def add(self, tenant: str, name: str, scopes: Sequence[str], expires_s: float | None) -> tuple[Token, str]:
         """Make a token; returns what is known of it and the token itself, which nobody can read again."""
@@ -76,7 +77,7 @@ class Tokens:
         """The token if it was made here, has not expired and was not revoked."""
         if len(secret) > LENGTH_LIMIT:
             return None
-        found = await self._database.query(Token, _FIND, (self._digest(secret),))
+        found = await self._database.query(Token, _FIND, (self._digest(secret), self._for_ever))
         return found[0] if found else None
 
     async def list(self) -> Sequence[Token]:

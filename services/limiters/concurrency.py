@@ -39,14 +39,14 @@ if redis.call('PTTL', KEYS[1]) < lease_ms then redis.call('PEXPIRE', KEYS[1], le
 return {1}
 """)
 
-# KEYS[1] as above. ARGV: lease in ms, lease id. Returns {renewed}. A lease the store no longer knows is not made again:
-# after a restart of the store the client's count starts afresh and converges as the old work ends.
+# KEYS[1] as above. ARGV: lease in ms, lease id, XX (CH with the mutation). Returns {renewed}. A lease the store no longer
+# knows is not made again: after a restart of the store the client's count starts afresh and converges as the old work ends.
 RENEW = store.Script("""
-if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then return {0} end
+if ARGV[3] == 'XX' and not redis.call('ZSCORE', KEYS[1], ARGV[2]) then return {0} end
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local lease_ms = tonumber(ARGV[1])
-redis.call('ZADD', KEYS[1], 'XX', now + lease_ms, ARGV[2])
+redis.call('ZADD', KEYS[1], ARGV[3], now + lease_ms, ARGV[2])
 if redis.call('PTTL', KEYS[1]) < lease_ms then redis.call('PEXPIRE', KEYS[1], lease_ms) end
 return {1}
 """)
@@ -76,6 +76,7 @@ class Limiter:
         self._known = frozenset(settings.known_clients)
         self._any_client = mutations.UNKNOWN_CLIENT_OWN_BUCKET in active
         self._lose_on_error = mutations.LOST_RELEASE_ON_EXCEPTION in active
+        self._renewed = "CH" if mutations.LEASE_MADE_AGAIN in active else "XX"
         self._releases: set[asyncio.Task[None]] = set()
         self.held = 0  # leases this process holds now
 
@@ -140,10 +141,11 @@ class Limiter:
     async def _renew(self, client: str, lease: str) -> None:
         """Renew at a third of the lease, so that two renewals may fail before the lease ends."""
         interval_s = self.settings.lease_s / 3
+        arguments = (_ms(self.settings.lease_s), lease, self._renewed)
         for _ in range(int(MAX_HOLD_S / interval_s)):
             await asyncio.sleep(interval_s)
             try:
-                await self._store.run(RENEW, KEY_PREFIX + client, (_ms(self.settings.lease_s), lease), store.Budget())
+                await self._store.run(RENEW, KEY_PREFIX + client, arguments, store.Budget())
             except store.Unavailable:
                 _log.warning("a lease was not renewed", extra={"facts": {"client": client}})
 

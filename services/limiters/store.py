@@ -79,6 +79,8 @@ class Store:
         # Read here, so that one switch gives back all that redis-py would do on its own.
         self._own_retries = mutations.RETRYING_REDIS_CLIENT in active
         self._sticky = mutations.STICKY_FAIL_OPEN in active
+        self._loads_once = mutations.SCRIPT_NOT_RELOADED in active
+        self._loaded: set[str] = set()  # by SHA-1, the scripts that are not loaded again; none without that switch
         self._client = None if not url else _connect(url, library_defaults=self._own_retries)
         self.status = CONFIGURED if self._client else (MALFORMED if url else ABSENT)
         self._slots = asyncio.Semaphore(CONNECTIONS)
@@ -135,7 +137,7 @@ class Store:
         budget: Budget,
     ) -> list[int]:
         waited = _Waited()
-        call = asyncio.create_task(_evaluate(client, script, key, arguments), name="limiter-store-call")
+        call = asyncio.create_task(self._evaluate(client, script, key, arguments), name="limiter-store-call")
         try:
             return _integers(await (call if self._own_retries else _within(call, budget.left_s, waited)))
         except FAULTS as fault:
@@ -145,6 +147,21 @@ class Store:
             call.cancel()
             self._last_call_s = waited.seconds()
             budget.left_s -= self._last_call_s
+
+    async def _evaluate(
+        self, client: redis.asyncio.Redis, script: Script, key: str, arguments: Sequence[int | float | str]
+    ) -> object:
+        try:
+            reply = await client.evalsha(script.sha, 1, key, *arguments)
+        except redis.exceptions.NoScriptError:
+            if script.sha in self._loaded:
+                raise
+            # The server forgot its scripts (restart, failover, SCRIPT FLUSH). It ran nothing, so asking once more with
+            # the text cannot charge twice; EVAL also loads it, for everyone.
+            reply = await client.eval(script.text, 1, key, *arguments)
+        if self._loads_once:
+            self._loaded.add(script.sha)
+        return reply
 
     def _failed(self, fault: BaseException) -> None:
         if self.stalled or self._own_retries or not (_timed_out(fault) or self._sticky):
@@ -198,17 +215,6 @@ def _connect(url: str, *, library_defaults: bool) -> redis.asyncio.Redis | None:
             "SPACE_REDIS_URL is malformed; limiters fail open", extra={"facts": {"fault": type(fault).__name__}}
         )
         return None
-
-
-async def _evaluate(
-    client: redis.asyncio.Redis, script: Script, key: str, arguments: Sequence[int | float | str]
-) -> object:
-    try:
-        return await client.evalsha(script.sha, 1, key, *arguments)
-    except redis.exceptions.NoScriptError:
-        # The server forgot its scripts (restart, failover, SCRIPT FLUSH). It ran nothing, so asking once more with
-        # the text cannot charge twice; EVAL also loads it, for everyone.
-        return await client.eval(script.text, 1, key, *arguments)
 
 
 class _Waited:

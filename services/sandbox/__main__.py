@@ -8,8 +8,10 @@ import signal
 import sys
 from pathlib import Path
 
-from common import logs, mutations, settings
+from common import identity, logs, otlp, settings
 from sandbox import files, processes, server
+
+_FLUSH_S = 0.8  # of the second that a sandbox has to end
 
 
 def main() -> int:
@@ -18,18 +20,22 @@ def main() -> int:
     arguments = parser.parse_args()
     logs.configure("sandbox")
     reader = settings.Reader(os.environ)
-    active = mutations.read(reader, reader.choice("SPACE_PROFILE", "deployment", ("kind", "deployment")))
+    own = identity.read(reader)
     settings.or_exit(reader.settle)
-    owned, kept = processes.Processes(Path.cwd(), active), files.Files(Path.cwd(), active)
+    owned, kept = processes.Processes(Path.cwd(), own.mutations), files.Files(Path.cwd(), own.mutations)
+    exporter = otlp.start(own.otlp_endpoint, logs.service(), own.version, own.pod)
 
     def stop(*_: object) -> None:
         owned.kill()
+        if exporter is not None:
+            exporter.drain(_FLUSH_S)
         os._exit(0)  # commands in work have threads of their own, and nothing is left for them to answer
 
     # The first process of a container ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, stop)
     _adopt_orphans()
-    server.Server(("", arguments.port), owned, kept).serve_forever()
+    lines = exporter.counts if exporter is not None else dict
+    server.Server(("", arguments.port), owned, kept, own, lines).serve_forever()
     return 0
 
 

@@ -64,6 +64,8 @@ class Processes:
         """Commands run in `folder`, which must exist."""
         self._folder = folder
         self._loses_state = mutations.PAUSE_LOSES_STATE in active
+        self._rounds = 0 if mutations.PAUSE_KEEPS_RUNNING in active else _FREEZE_ROUNDS
+        self._shell = mutations.COMMAND_THROUGH_SHELL in active
         self._lock = threading.Lock()  # a process is started and known, or not started, before a freeze begins
         self._own: set[int] = set()
         self._frozen_at: float | None = None
@@ -114,7 +116,7 @@ class Processes:
         with self._lock:
             if self._frozen_at is None:
                 self._frozen_at = time.monotonic()
-            for _ in range(_FREEZE_ROUNDS):
+            for _ in range(self._rounds):
                 running = [pid for pid, state in _descendants() if state not in "TtZX"]
                 if not running:
                     break
@@ -143,7 +145,7 @@ class Processes:
             if self.frozen:
                 raise Frozen
             process = subprocess.Popen(
-                list(command),
+                ["sh", "-c", " ".join(command)] if self._shell else list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -6,6 +6,7 @@ PUT  /files?path=P with raw bytes                                     -> 200 {"p
 GET  /files?path=P                                                    -> 200 with raw bytes, 409 when frozen
 GET  /files?list=P                                                    -> 200 {"entries": [..], "truncated": bool}
 GET  /healthz                                                         -> 200 {"frozen": bool}
+GET  /metrics                                                         -> 200 OpenMetrics text
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import json
 import logging
 import math
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from common import texts
-from sandbox import files, processes, refused
+from common import identity, mutations, texts
+from sandbox import counts, files, processes, refused
 
 PORT = 8090
 BODY_LIMIT = 4 << 20
@@ -36,8 +37,18 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], owned: processes.Processes, kept: files.Files) -> None:
-        self.processes, self.files = owned, kept
+    def __init__(
+        self,
+        address: tuple[str, int],
+        owned: processes.Processes,
+        kept: files.Files,
+        own: identity.Identity,
+        lines: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """`lines` gives what became of log lines on their way to a backend, by outcome."""
+        self.processes, self.files, self.lines = owned, kept, lines
+        self.counts = counts.Counts(own.pod)
+        self.traced = mutations.TRACE_DROPPED not in own.mutations
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -51,7 +62,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self._answer({"/healthz": self._health, "/files": self._read})
+        self._answer({"/healthz": self._health, "/files": self._read, "/metrics": self._exposition})
 
     def do_PUT(self) -> None:
         self._answer({"/files": self._write})
@@ -76,7 +87,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         raw = isinstance(body, bytes)
         encoded = body if raw else json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/octet-stream" if raw else "application/json")
+        form = counts.CONTENT_TYPE if self.path == "/metrics" else "application/octet-stream"
+        self.send_header("Content-Type", form if raw else "application/json")
         self.send_header("Content-Length", str(len(encoded)))
         self.end_headers()
         self.wfile.write(encoded)
@@ -84,10 +96,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _health(self) -> dict[str, object]:
         return {"frozen": self.server.processes.frozen}
 
+    def _exposition(self) -> bytes:
+        return self.server.counts.exposition(self.server.lines())
+
+    def _trace_id(self) -> str:
+        return self.headers.get("X-Trace-Id", "") if self.server.traced else ""
+
     def _write(self) -> dict[str, object]:
         data = self._bytes()
         path = self._query("path")["path"]
-        facts = {"trace_id": self.headers.get("X-Trace-Id", ""), "size": len(data)}
+        facts = {"trace_id": self._trace_id(), "size": len(data)}
         size = self.server.files.put(path, data)
         _log.info("file put", extra={"facts": facts})
         return {"path": path, "size": size}
@@ -137,11 +155,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except processes.Frozen:
             raise refused.Refused(409, "sandbox_paused", "the sandbox is frozen; thaw it first") from None
         facts = {
-            "trace_id": self.headers.get("X-Trace-Id", ""),
+            "trace_id": self._trace_id(),
             "argv0": command[0],
             "exit_code": result.exit_code,
             "duration_ms": result.duration_ms,
         }
+        self.server.counts.command(self._trace_id())
         _log.info("command", extra={"facts": facts})
         return {
             "exit_code": result.exit_code,

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 
 from common import mutations, refusals
-from limiters import activation, concurrency, metrics
+from limiters import activation, concurrency, decision, metrics
 from space_api import facts
 
 
@@ -27,6 +27,7 @@ class Admission:
     ) -> None:
         self._activations, self._clients, self._meter = activations, clients, meter
         self._activation_first = mutations.ACTIVATION_BEFORE_CONCURRENCY in active
+        self._fails_closed = mutations.FAIL_CLOSED in active
 
     @contextlib.asynccontextmanager
     async def client(self, known: facts.Facts, names: Sequence[str], *, activates: bool) -> AsyncIterator[None]:
@@ -40,6 +41,7 @@ class Admission:
             known.concurrency = made
             known.limiter_s += seconds
             self._meter.concurrency(made, seconds)
+            self._judge_store(made.reason)
             if not made.accepted:
                 limit = self._clients.settings.limit
                 # A request in work usually ends long before its lease would, so coming back soon is right.
@@ -61,6 +63,7 @@ class Admission:
         known.activation = made
         known.limiter_s += seconds
         self._meter.activation(made, seconds)
+        self._judge_store(made.reason)
         if not made.admitted:
             raise refusals.Refusal(
                 429,
@@ -68,3 +71,8 @@ class Admission:
                 f"the cluster starts no more sandboxes right now; a place is free in {made.retry_after_ms} ms",
                 retry_after_ms=made.retry_after_ms,
             )
+
+    def _judge_store(self, reason: str) -> None:
+        """Limiters fail open, and so does this, unless it is switched to refuse."""
+        if self._fails_closed and reason == decision.STORE_UNAVAILABLE:
+            raise refusals.unavailable("store_unavailable", "the limiters' store does not answer; try again")

@@ -29,7 +29,7 @@ def service(settings: config.Config, runtime: pods.Runtime) -> handlers.Service:
     decisions = limiter_metrics.Decisions(base.requests.registry)
     leases = prometheus.Gauge("space_limiter_leases", "Leases held by this process", registry=base.requests.registry)
     leases.set_function(lambda: clients.held)
-    tables = database.Database(settings.database, settings.own.pod)
+    tables = database.Database(settings.database, settings.own.pod, active)
     return handlers.Service(
         base=base,
         config=settings,
@@ -38,9 +38,9 @@ def service(settings: config.Config, runtime: pods.Runtime) -> handlers.Service:
         activations=activations,
         clients=clients,
         admission=admission.Admission(activations, clients, decisions, active),
-        table=records.Records(tables),
+        table=records.Records(tables, active),
         tokens=tokens.Tokens(tables, active),
-        operations=operations.Operations(tables),
+        operations=operations.Operations(tables, active),
         runtime=runtime,
     )
 

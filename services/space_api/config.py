@@ -37,7 +37,7 @@ def read(environment: Mapping[str, str]) -> Config:
             known_clients=reader.names("SPACE_API_CLIENT_CONCURRENCY_KNOWN_CLIENTS", (concurrency.UNSPECIFIED,)),
             lease_s=reader.number("SPACE_API_CLIENT_CONCURRENCY_LEASE_S", 30, 1, 300),
         ),
-        sandbox=manifest.read(reader, own.mutations),
+        sandbox=manifest.read(reader, own.mutations, own.otlp_endpoint),
     )
     reader.settle()
     return config

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass
 
@@ -10,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from common import bodies, database, kube, refusals, service
+from common import bodies, database, kube, mutations, refusals, service
 from fleet import faults, guest, manifest, operations, pods, records, tokens
 from limiters import activation, concurrency, store
 from space_api import admission, config, connection, facts
 
-ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MORE_TRIES = 12  # of a create that the database leaves unanswered, with the mutation that repeats it
+ID = records.ID
 
 
 @dataclass(slots=True)
@@ -39,16 +39,8 @@ class Service:
         known = facts.of(request.scope)
         async with self.admission.client(known, _client_ids(request), activates=True), faults.refused():
             await self.admission.activation(known)
-            known.sandbox = sandbox = str(uuid.uuid4())
-            client = known.concurrency.client if known.concurrency else concurrency.UNSPECIFIED
-            await self.table.add(sandbox, client, manifest.name(sandbox))
-            try:
-                address = await self.runtime.start(sandbox)
-            except (pods.StartFailed, kube.KubeError):
-                await self.table.move(sandbox, records.FAILED, origins=(records.STARTING,))
-                raise
-            record = await self._moved(sandbox, records.RUNNING, (records.STARTING,), address)
-            return JSONResponse(record.public(), 201)
+            more_tries = _MORE_TRIES if mutations.WRITE_TWICE in self.base.own.mutations else 0
+            return JSONResponse((await self._created(known, more_tries)).public(), 201)
 
     async def list(self, _: Request) -> Response:
         async with faults.refused():
@@ -107,6 +99,24 @@ class Service:
             raise refusals.Refusal(404, "not_found", "no such sandbox")
         facts.of(request.scope).sandbox = record.id
         return record
+
+    async def _created(self, known: facts.Facts, more_tries: int) -> records.Record:
+        """A new sandbox that runs. An answer that did not come is not asked for again, for the first write may have been
+        done: there are no `more_tries`, unless they are switched on."""
+        known.sandbox = sandbox = str(uuid.uuid4())
+        client = known.concurrency.client if known.concurrency else concurrency.UNSPECIFIED
+        try:
+            await self.table.add(sandbox, client, manifest.name(sandbox))
+            try:
+                address = await self.runtime.start(sandbox)
+            except (pods.StartFailed, kube.KubeError):
+                await self.table.move(sandbox, records.FAILED, origins=(records.STARTING,))
+                raise
+            return await self._moved(sandbox, records.RUNNING, (records.STARTING,), address)
+        except database.Unavailable:
+            if more_tries == 0:
+                raise
+            return await self._created(known, more_tries - 1)
 
     async def _moved(
         self, sandbox: str, state: str, origins: tuple[str, ...], address: str | None = None

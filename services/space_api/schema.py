@@ -63,6 +63,10 @@ STEPS = (
     CREATE INDEX operations_unfinished ON operations (seq) WHERE state IN ('queued', 'running');
     CREATE INDEX operations_of_sandbox ON operations (sandbox, seq) WHERE state IN ('queued', 'running');
     """,
+    # For the removal of what finished long ago.
+    """
+    CREATE INDEX operations_finished ON operations (updated_at) WHERE state IN ('succeeded', 'failed');
+    """,
 )
 
 GRANTS = "GRANT SELECT, INSERT, UPDATE, DELETE ON sandboxes, tokens, operations TO {role}"

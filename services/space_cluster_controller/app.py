@@ -15,7 +15,7 @@ from common import service as services
 from fleet import claims, faults, operations, pods, records
 from limiters import activation, store
 from limiters import metrics as limiter_metrics
-from space_cluster_controller import attempt, config, election, steps, worker
+from space_cluster_controller import attempt, config, election, steps, upkeep, worker
 from space_cluster_controller import metrics as controller_metrics
 
 
@@ -32,19 +32,23 @@ class Controller:
     runtime: pods.Runtime
     worker: worker.Worker
     election: election.Election
+    upkeep: upkeep.Upkeep
     wake: asyncio.Event
 
     async def lead(self) -> None:
-        """What the leader does: listen and work."""
+        """What the leader does: listen and work, and clear away."""
         settings = self.config
-        listening = asyncio.create_task(
-            notify.listen(settings.database.url, operations.CHANNEL, settings.own.pod, self.wake), name="listening"
-        )
+        listen = notify.listen(settings.database.url, operations.CHANNEL, settings.own.pod, self.wake)
+        beside = {
+            asyncio.create_task(listen, name="listening"),
+            asyncio.create_task(self.upkeep.run(), name="upkeep"),
+        }
         try:
             await self.worker.run()
         finally:
-            listening.cancel()
-            await asyncio.wait({listening})
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
     def state(self) -> Mapping[str, object]:
         bucket = self.limiter.settings
@@ -68,14 +72,14 @@ def controller(settings: config.Config, client: kube.Client, runtime: pods.Runti
     """Everything, with nothing connected yet."""
     own, active = settings.own, settings.own.mutations
     base = services.Base(own, metrics.Requests())
-    shared, tables = store.Store(settings.redis_url, active), database.Database(settings.database, own.pod)
+    shared, tables = store.Store(settings.redis_url, active), database.Database(settings.database, own.pod, active)
     key = f"{activation.KEY}:controller" if mutations.CONTROLLER_OWN_BUCKET_KEY in active else activation.KEY
     limiter = activation.Limiter(settings.activation, shared, active, key)
     table = records.Records(tables)
     # A pod's name comes back with the next container of the same pod, which is another candidate and another worker.
     identity = f"{own.pod}_{uuid.uuid4().hex[:8]}"
     queue = claims.Claims(tables, identity, settings.operation_lease_s, active)
-    performing = steps.Steps(queue, table, runtime, limiter, limiter_metrics.Decisions(base.requests.registry))
+    performing = steps.Steps(queue, table, runtime, limiter, limiter_metrics.Decisions(base.requests.registry), active)
     lease = leases.Lease(client, settings.lease_name, identity, settings.lease_s)
     candidate = election.Election(lease, settings.lease_s, base.life.stopping)
     wake = asyncio.Event()
@@ -88,7 +92,8 @@ def controller(settings: config.Config, client: kube.Client, runtime: pods.Runti
         stopping=base.life.stopping,
         drain_s=own.drain_s,
     )
-    return Controller(base, settings, tables, shared, limiter, table, runtime, working, candidate, wake)
+    clearing = upkeep.Upkeep(queue, table, kube.Pods(client), settings.operation_keep_s, meter)
+    return Controller(base, settings, tables, shared, limiter, table, runtime, working, candidate, clearing, wake)
 
 
 def application(made: Controller) -> Starlette:

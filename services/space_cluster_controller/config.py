@@ -13,8 +13,8 @@ from limiters import activation, reading
 @dataclass(frozen=True, slots=True)
 class Config:
     """`lease_s` is how soon another controller may lead after this one died; `parallel` how many operations run at
-    once; `operation_lease_s` how long an operation stays with a worker that says nothing; `deployment` owns the pods
-    made here, "" for nobody."""
+    once; `operation_lease_s` how long an operation stays with a worker that says nothing; `operation_keep_s` how long it
+    is kept once it is finished, and its idempotency key with it; `deployment` owns the pods made here, "" for nobody."""
 
     own: identity.Identity
     database: database.Settings
@@ -25,6 +25,7 @@ class Config:
     lease_s: float
     parallel: int
     operation_lease_s: float
+    operation_keep_s: int
     deployment: str
 
 
@@ -37,11 +38,12 @@ def read(environment: Mapping[str, str]) -> Config:
         database=database.read(reader),
         redis_url=reader.secret("SPACE_REDIS_URL"),
         activation=reading.activation_settings(reader),
-        sandbox=manifest.read(reader, own.mutations),
+        sandbox=manifest.read(reader, own.mutations, own.otlp_endpoint),
         lease_name=reader.text("SPACE_CONTROLLER_LEASE_NAME", "space-cluster-controller"),
         lease_s=reader.number("SPACE_CONTROLLER_LEASE_S", 15, 2, leases.DURATION_LIMIT_S),
         parallel=reader.integer("SPACE_CONTROLLER_PARALLEL", 4, 1, 100),
         operation_lease_s=reader.number("SPACE_CONTROLLER_OPERATION_LEASE_S", 30, 2, 600),
+        operation_keep_s=reader.integer("SPACE_CONTROLLER_OPERATION_KEEP_S", 7 * 86400, 3600, 365 * 86400),
         deployment=reader.text("SPACE_CONTROLLER_DEPLOYMENT"),
     )
     reader.settle()

@@ -24,6 +24,12 @@ class Metrics:
         self._lost = prometheus.Counter(
             "space_operations_claims_lost", "Claims that ended before their work", ("kind",), registry=registry
         )
+        self._pruned = prometheus.Counter(
+            "space_operations_pruned", "Operations removed long after they finished", registry=registry
+        )
+        self._orphaned = prometheus.Counter(
+            "space_sandbox_orphans_deleted", "Pods deleted whose sandbox is no more", ("reason",), registry=registry
+        )
         self._seconds = prometheus.Histogram(
             "space_operation_seconds", "Time of one attempt", ("kind",), buckets=_SECONDS, registry=registry
         )
@@ -40,6 +46,13 @@ class Metrics:
 
     def lost(self, kind: str) -> None:
         self._lost.labels(kind).inc()
+
+    def pruned(self, operations: int) -> None:
+        self._pruned.inc(operations)
+
+    def orphaned(self, reason: str) -> None:
+        """`reason`: the sandbox is `deleted`, or `unknown`."""
+        self._orphaned.labels(reason).inc()
 
     def took(self, kind: str, seconds: float) -> None:
         self._seconds.labels(kind).observe(seconds)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common import kube, refusals
+from common import kube, mutations, refusals
 from fleet import claims, guest, operations, pods, records
 from limiters import activation, metrics, store
 
@@ -71,9 +71,11 @@ class Steps:
         runtime: pods.Runtime,
         limiter: activation.Limiter,
         decisions: metrics.Decisions,
+        active: frozenset[str] = frozenset(),
     ) -> None:
         self._claims, self._records, self._runtime = queue, table, runtime
         self._limiter, self._decisions = limiter, decisions
+        self._free_resume = mutations.RESUME_DRAWS_NOTHING in active
         self._kinds = {
             operations.CREATE: self._create,
             operations.COMMAND: self._command,
@@ -126,7 +128,8 @@ class Steps:
     async def _resume(self, work: Work, record: records.Record) -> Done:
         _usable(record, records.RUNNING, records.PAUSED)
         if record.state == records.PAUSED:
-            await self._activate(work)
+            if not self._free_resume:
+                await self._activate(work)
             work.guard()
             await guest.thaw(record.address, work.operation.trace_id)
         return Done(_state(record, records.RUNNING), records.Move(records.RUNNING, (records.RUNNING, records.PAUSED)))

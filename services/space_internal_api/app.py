@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
@@ -14,8 +13,6 @@ from starlette.routing import Route
 from common import about, bodies, database, facts, metrics, refusals, service, web
 from fleet import faults, records, tokens
 from space_internal_api import config
-
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Lookup:
@@ -38,7 +35,7 @@ class Lookup:
     async def sandbox(self, request: Request) -> Response:
         named = request.path_params["sandbox"]
         async with faults.refused():
-            found = await self._records.get(named) if _ID.fullmatch(named) else None
+            found = await self._records.get(named) if records.ID.fullmatch(named) else None
         if found is None:
             raise refusals.Refusal(404, "not_found", "no such sandbox")
         facts.of(request.scope).sandbox = found.id
@@ -52,7 +49,7 @@ class Lookup:
 def application(settings: config.Config) -> tuple[Starlette, service.Base]:
     """The ASGI application, and what serves it needs to know."""
     base = service.Base(settings.own, metrics.Requests())
-    tables = database.Database(settings.database, settings.own.pod)
+    tables = database.Database(settings.database, settings.own.pod, settings.own.mutations)
     lookup = Lookup(records.Records(tables), tokens.Tokens(tables, settings.own.mutations))
 
     @contextlib.asynccontextmanager

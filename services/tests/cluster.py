@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from fleet import manifest
 
@@ -85,7 +85,7 @@ class Cluster:
 
     def add(self, sandbox: str) -> Guest:
         """A pod that somebody made earlier."""
-        self._run(self._create({"metadata": {"name": manifest.name(sandbox)}}))
+        self._run(self._create({"metadata": {"name": manifest.name(sandbox), "labels": {manifest.LABEL: sandbox}}}))
         return self.guests[sandbox]
 
     def pods(self) -> set[str]:
@@ -117,6 +117,9 @@ class Cluster:
             await asyncio.sleep(0.01)
         if "watch=true" in target:
             await self._watch(target, reader, writer)
+            return
+        if "labelSelector=" in target:
+            _respond(writer, 200, _json(self._list(urlsplit(target))))
             return
         status, document = await self._answer(method, unquote(urlsplit(target).path), json.loads(body or b"{}"))
         _respond(writer, status, _json(document))
@@ -160,6 +163,20 @@ class Cluster:
         made = self._put(f"/api/v1/namespaces/space/pods/{name}", running)
         return {**pending, "metadata": made["metadata"]}
 
+    def _list(self, url: SplitResult) -> Object:
+        """Pods that have the label, page by page; a page's `continue` is the name after which the next one goes on."""
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        names = [path for path, found in self.objects.items() if path.startswith(f"{url.path}/")]
+        found = [
+            self.objects[path]
+            for path in sorted(names)
+            if query["labelSelector"] in self.objects[path]["metadata"].get("labels", {})
+            and path > query.get("continue", "")
+        ]
+        page, more = found[: int(query["limit"])], len(found) > int(query["limit"])
+        last = f"{url.path}/{page[-1]['metadata']['name']}" if more else ""
+        return {"items": page, "metadata": {"continue": last}}
+
     async def _watch(self, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name = parse_qs(urlsplit(target).query)["fieldSelector"][0].partition("=")[2]
         pod = self.objects.get(f"/api/v1/namespaces/space/pods/{name}")
@@ -171,7 +188,7 @@ class Cluster:
 
     def _put(self, path: str, document: Object) -> Object:
         self._version += 1
-        metadata = {**document["metadata"], "resourceVersion": str(self._version)}
+        metadata = {"uid": path, **document["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = {**document, "metadata": metadata}
         return self.objects[path]
 

@@ -17,6 +17,7 @@ from tests import stores
 
 T = TypeVar("T")
 NO_MUTATION: frozenset[str] = frozenset()
+ALL = activation.Settings()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -159,6 +160,74 @@ def a_request_refused_for_its_client_spends_no_token(server: stores.Redis, activ
     run(work())
 
 
+def a_script_that_the_store_forgot_is_loaded_again(server: stores.Redis, active: frozenset[str]) -> None:
+    assert reasons_around_a_flush(server, active) == [decision.NONE] * 3
+
+
+def reasons_around_a_flush(server: stores.Redis, active: frozenset[str]) -> list[str]:
+    """Why one request was admitted before the store forgot its scripts, and two were after."""
+
+    async def work() -> list[str]:
+        async with connected(server.url, active) as shared:
+            limiter = activation.Limiter(activation.Settings(), shared, active)
+            reasons = [(await limiter.decide(store.Budget())).reason]
+            server.client.script_flush()
+            return [*reasons, *[(await limiter.decide(store.Budget())).reason for _ in range(2)]]
+
+    return run(work())
+
+
+def a_lease_that_the_store_lost_is_not_made_again(server: stores.Redis, active: frozenset[str]) -> None:
+    async def work() -> int:
+        async with connected(server.url, active) as shared:
+            clients = concurrency.Limiter(concurrency.Settings(concurrency.ENFORCE, 1, lease_s=3.0), shared, active)
+            server.client.script_load(concurrency.RENEW.text)
+            async with clients.hold("one", store.Budget()), asyncio.timeout(10):
+                server.client.flushall()
+                before = scripts_run(server)
+                while scripts_run(server) == before:
+                    await asyncio.sleep(0.01)
+                return leases(server, "one")
+
+    assert run(work()) == 0, "a renewal made it again"
+
+
+def without_a_store_everybody_is_admitted(server: stores.Redis, active: frozenset[str]) -> None:
+    assert refused_without_a_store(server, active) == []
+
+
+def refused_without_a_store(server: stores.Redis, active: frozenset[str]) -> list[tuple[int, str]]:
+    """How a request is refused for its client, and one for its activation, while there is no store."""
+    server.stop()
+
+    async def work() -> list[tuple[int, str]]:
+        refused = []
+        async with connected(server.url, active) as shared:
+            clients, bucket = concurrency.Limiter(concurrency.Settings(), shared), activation.Limiter(ALL, shared)
+            gate = admission.Admission(bucket, clients, metrics.Decisions(prometheus.CollectorRegistry()), active)
+            for entering in (gate.client(facts.Facts("trace"), (), activates=False), _activating(gate)):
+                try:
+                    async with entering:
+                        pass
+                except refusals.Refusal as refusal:
+                    refused.append((refusal.status, refusal.code))
+        return refused
+
+    return run(work())
+
+
+@contextlib.asynccontextmanager
+async def _activating(gate: admission.Admission) -> AsyncIterator[None]:
+    await gate.activation(facts.Facts("trace"))
+    yield
+
+
+def scripts_run(server: stores.Redis) -> int:
+    """How many scripts were called so far."""
+    told = server.client.info("commandstats")
+    return sum(int(told.get(f"cmdstat_{name}", {"calls": 0})["calls"]) for name in ("eval", "evalsha"))
+
+
 def tokens(server: stores.Redis) -> float | None:
     held = server.client.hget(activation.KEY, "tok")
     return None if held is None else float(held)
@@ -166,3 +235,10 @@ def tokens(server: stores.Redis) -> float | None:
 
 def leases(server: stores.Redis, client: str) -> int:
     return int(server.client.zcard(concurrency.KEY_PREFIX + client))
+
+
+def last_lease_ends_ms(server: stores.Redis, client: str) -> float:
+    """When the client's last lease ends, by the server's clock; 0 when there is none."""
+    return max(
+        (score for _, score in server.client.zrange(concurrency.KEY_PREFIX + client, 0, -1, withscores=True)), default=0
+    )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import database as databases
-from common import refusals
-from fleet import operations, tokens
+from common import refusals, settings
+from fleet import manifest, operations, records, tokens
 from limiters import activation, store
 from sandbox import files, refused
 from space_api import authentication
@@ -36,7 +36,7 @@ def make_room(folder: Path) -> Path:
 
 
 def draining_through_the_api_refuses_the_controller(world: World, active: frozenset[str]) -> None:
-    settings = activation.Settings(True, 1, 0.001)
+    one_token = activation.Settings(True, 1, 0.001)
     environment = {
         **world.queue.environment,
         "SPACE_REDIS_URL": world.redis.url,
@@ -47,7 +47,7 @@ def draining_through_the_api_refuses_the_controller(world: World, active: frozen
 
     async def work() -> bool:
         async with limiting.connected(world.redis.url) as shared:
-            assert (await activation.Limiter(settings, shared).decide(store.Budget())).admitted
+            assert (await activation.Limiter(one_token, shared).decide(store.Budget())).admitted
         controller = local_controller.controller(config.read(environment), 1)
         try:
             return (await controller.limiter.decide(store.Budget())).admitted
@@ -119,6 +119,78 @@ def a_pause_keeps_files_and_processes(world: World, active: frozenset[str]) -> N
         assert state[0] != b"Z", "its process has ended"
     finally:
         made.stop()
+
+
+def a_command_gets_its_words_as_they_are(world: World, active: frozenset[str]) -> None:
+    made = sandboxes.Sandbox(world.room, SPACE_PROFILE="kind", SPACE_MUTATION=",".join(active))
+    try:
+        assert made.run("printf", "%s|", "two words", "$HOME; *")["stdout"] == b"two words|$HOME; *|"
+    finally:
+        made.stop()
+
+
+def a_pause_stops_every_process(world: World, active: frozenset[str]) -> None:
+    made = sandboxes.Sandbox(world.room, SPACE_PROFILE="kind", SPACE_MUTATION=",".join(active))
+    try:
+        left = made.run("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")["stdout"].decode().strip()
+        status, told = made.call("/freeze")
+        state = Path(f"/proc/{left}/stat").read_text().rpartition(")")[2].split()[0]
+        assert (status, told["processes"], state) == (200, 1, "T"), "a process goes on"
+    finally:
+        made.stop()
+
+
+def sandboxes_ask_for_their_node_group(world: World, active: frozenset[str]) -> None:
+    given = {"SPACE_SANDBOX_IMAGE": "image:1", "SPACE_SANDBOX_NODE_SELECTOR": '{"group": "sandbox"}'}
+    made = manifest.pod("s", manifest.read(settings.Reader(given), active))
+    assert made["spec"]["nodeSelector"] == {"group": "sandbox"}
+
+
+def an_order_that_is_repeated_is_one_operation(world: World, active: frozenset[str]) -> None:
+    order = operations.Order(operations.PAUSE, world.queue.sandbox(), {}, "key")
+
+    async def work(pool: databases.Database) -> list[str]:
+        front = operations.Operations(pool, active)
+        return [(await front.put(queueing.TENANT, order, "trace")).id for _ in range(2)]
+
+    first, again = world.queue.use(work)
+    assert first == again, "it was queued twice"
+
+
+def a_tenant_finds_its_own_only(world: World, active: frozenset[str]) -> None:
+    made = world.queue.put(operations.PAUSE, world.queue.sandbox())
+
+    async def work(pool: databases.Database) -> bool:
+        front = operations.Operations(pool, active)
+        assert await front.get(made.id, "other") is None, "another tenant's operation was found"
+        try:
+            await front.put("other", operations.Order(operations.DELETE, made.sandbox, {}), "trace")
+        except operations.UnknownSandbox:
+            return True
+        return False
+
+    assert world.queue.use(work), "another tenant's sandbox was found"
+
+
+def a_revoked_token_is_none(world: World, active: frozenset[str]) -> None:
+    async def work(pool: databases.Database) -> bool:
+        table = tokens.Tokens(pool, active)
+        made, secret = await table.add(queueing.TENANT, "", [tokens.READ], None)
+        assert await table.find(secret)
+        assert await table.revoke(made.id)
+        return await table.find(secret) is None
+
+    assert world.queue.use(work), "it is still good"
+
+
+def a_resume_of_a_paused_sandbox_draws_an_activation(world: World, active: frozenset[str]) -> None:
+    queue = world.queue
+    queue.environment["SPACE_MUTATION"] = ",".join(active)
+    made = queue.put(operations.RESUME, queue.sandbox(records.PAUSED))
+    queue.finish_all()
+    row = queue.row(made.id)
+    assert row["state"] == operations.SUCCEEDED
+    assert row["activation"], "nobody was asked"
 
 
 def _error(act: Callable[[], object]) -> Exception | None:

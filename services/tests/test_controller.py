@@ -131,6 +131,7 @@ def test_wrong_settings_end_the_start_with_every_mistake(queue: queueing.Queue) 
         "SPACE_CONTROLLER_LEASE_S": "1",
         "SPACE_CONTROLLER_PARALLEL": "0",
         "SPACE_CONTROLLER_OPERATION_LEASE_S": "x",
+        "SPACE_CONTROLLER_OPERATION_KEEP_S": "3599",
     }
     done = process.run("space_cluster_controller", SPACE_DATABASE_URL="", **wrong)
     assert done.returncode == 64

@@ -29,9 +29,14 @@ definitions it is the same in each chart that has it.
 {{- end }}
 {{- end }}
 
+{{- /* How a process of a service lives, ends, and tells of itself. */ -}}
 {{- define "space.lifecycleEnv" -}}
 {{- with .Values.mutation }}
 - name: SPACE_MUTATION
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.telemetry.otlpEndpoint }}
+- name: SPACE_OTLP_ENDPOINT
   value: {{ . | quote }}
 {{- end }}
 - name: SPACE_DRAIN_S
