@@ -29,7 +29,7 @@ def onto(target: str, bench: str, emit: cache.Emit, *, live: bool) -> images.Ima
         raise errors.BenchError(
             f"no Kind cluster {bench} with workers runs on this engine", next_step=f"space_smoke up --name {bench}"
         )
-    image = images.services(images.base(emit), emit)[target]
+    image = images.telemetry(emit) if target == images.TELEMETRY else images.services(images.base(emit), emit)[target]
     if live:
         image = with_live_layer(image, emit)
     entry = register.read(bench)
@@ -60,7 +60,7 @@ def main(argv: Sequence[str], build: Callable[..., images.Image] = onto) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m space_smoke.bench.dev_image", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("target", choices=images.TARGETS, help="a target of kind/images/Dockerfile")
+    parser.add_argument("target", choices=images.EVERY, help="one of the images of ours")
     parser.add_argument("--onto", required=True, metavar="BENCH", help="the Kind cluster whose workers get the image")
     parser.add_argument("--reference-to", required=True, type=pathlib.Path, metavar="FILE", help="where to name it")
     parser.add_argument("--live", action="store_true", help="with the layer that takes changed Python code")

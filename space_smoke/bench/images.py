@@ -1,4 +1,5 @@
-"""The images of a bench: kind's node image, and one image per target of kind/images/Dockerfile on a Debian base.
+"""The images of a bench: kind's node image, one image per target of kind/images/Dockerfile on a Debian base, and, where it
+is asked for, the one of kind/images/telemetry.Dockerfile.
 
 Pulled by digest where a registry answers, built from Debian packages and Go modules where none does; which of the two
 is an event. Everything is named by a digest of what it is made of (`space-smoke/node:v1.34.4-KEY`), so a changed recipe
@@ -11,13 +12,15 @@ import os
 import pathlib
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from space_smoke import errors
 from space_smoke.bench import cache, engine, proc, tools
 
 TARGETS = ("services", "redis", "postgres")
+TELEMETRY = "telemetry"
+EVERY = (*TARGETS, TELEMETRY)
 _DEBOOTSTRAP_S = 900.0
 _BUILD_S = 600.0
 
@@ -126,23 +129,30 @@ def debian_root(packages: pathlib.Path, emit: cache.Emit) -> pathlib.Path:
     return kept
 
 
-def base(emit: cache.Emit, *, policy: str = "auto") -> str:
-    """The reference of the Debian image that the service images start from."""
+def base(emit: cache.Emit, *, policy: str = "auto", name: str = "base") -> str:
+    """The reference of the Debian image that images of ours start from; `name`-packages.txt lists what is in it."""
     pins = tools.versions()
-    packages = cache.KIND / "images" / "base-packages.txt"
-    built = f"space-smoke/base:{pins.suite}-{cache.digest([pins.suite, cache.KIND / 'debian-root.sh', packages])[:12]}"
+    packages = cache.KIND / "images" / f"{name}-packages.txt"
+    key = cache.digest([pins.suite, cache.KIND / "debian-root.sh", packages])[:12]
+    built = f"space-smoke/{name}:{pins.suite}-{key}"
     if policy != "pull" and engine.image_id(built):
         return built
     if policy != "build" and (engine.image_id(pins.debian_pull) or engine.registry_answers(pins.debian_pull, emit)):
         return pins.debian_pull
     if policy == "pull":
         raise errors.HostUnfit(f"{pins.debian_pull} could not be pulled", next_step="repeat with --images build")
-    with cache.lock(f"base-{built.rpartition('-')[2]}", emit, timeout_s=_DEBOOTSTRAP_S):
+    with cache.lock(f"base-{key}", emit, timeout_s=_DEBOOTSTRAP_S):
         if not engine.image_id(built):  # another run may have made it while we waited
             archive = debian_root(packages, emit)
             engine.docker("import", str(archive), built, timeout_s=_BUILD_S)
             archive.unlink()  # the engine has it now, and the archive is as large
     return built
+
+
+def for_releases(named: Collection[str], emit: cache.Emit, *, policy: str = "auto") -> dict[str, Image]:
+    """The images of a bench by their name: those that every bench has, and of the others the ones that are `named`."""
+    made = services(base(emit, policy=policy), emit)
+    return {**made, TELEMETRY: telemetry(emit, policy=policy)} if TELEMETRY in named else made
 
 
 def services(base_reference: str, emit: cache.Emit) -> dict[str, Image]:
@@ -158,6 +168,19 @@ def services(base_reference: str, emit: cache.Emit) -> dict[str, Image]:
             for target in missing:
                 _build(target, keys[target], base_reference, place, emit)
     return {target: _named(target, keys[target]) for target in TARGETS}
+
+
+def telemetry(emit: cache.Emit, *, policy: str = "auto") -> Image:
+    """The image of the backends of telemetry: Prometheus as Debian packages it, VictoriaLogs from Go modules."""
+    base_reference, file = base(emit, policy=policy, name="telemetry-base"), "telemetry.Dockerfile"
+    program = tools.obtain("victoria-logs", emit)
+    based_on = engine.image_id(base_reference) or base_reference
+    key = cache.digest([TELEMETRY, based_on, cache.KIND / "images" / file, program])[:12]
+    if engine.image_id(_made(TELEMETRY, key)) is None:
+        with cache.workshop("telemetry-image", emit, timeout_s=_BUILD_S) as place:
+            shutil.copy2(program, place)
+            _build(TELEMETRY, key, base_reference, place, emit, file)
+    return _named(TELEMETRY, key)
 
 
 def _service_sources() -> list[str | pathlib.Path]:
@@ -216,9 +239,11 @@ def _wheels(emit: cache.Emit) -> pathlib.Path:
     return kept
 
 
-def _build(target: str, key: str, base_reference: str, context: pathlib.Path, emit: cache.Emit) -> None:
+def _build(
+    target: str, key: str, base_reference: str, context: pathlib.Path, emit: cache.Emit, file: str = "Dockerfile"
+) -> None:
     emit("progress", saying=f"building image {target}")
-    argv = ["docker", "build", "--quiet", "--file", str(cache.KIND / "images" / "Dockerfile"), "--target", target]
+    argv = ["docker", "build", "--quiet", "--file", str(cache.KIND / "images" / file), "--target", target]
     argv += ["--build-arg", f"BASE={base_reference}", "--build-arg", f"VERSION={key}", "--tag", _made(target, key)]
     # The classic builder is on every engine; BuildKit's own needs a plugin that not every engine has.
     proc.run([*argv, str(context)], timeout_s=_BUILD_S, env={"DOCKER_BUILDKIT": "0"})

@@ -59,6 +59,14 @@ def _bench_verbs(verbs: _Verbs) -> None:
     )
     up.add_argument("--recreate", action="store_true", help="remove the bench first")
     up.add_argument(
+        "--with",
+        dest="extras",
+        action="append",
+        default=[],
+        metavar="RELEASE",
+        help="an optional release as well, such as telemetry; the bench keeps it until it is made again",
+    )
+    up.add_argument(
         "--api-port", type=int, default=0, metavar="PORT", help="host port of the API server (default: any)"
     )
     down = verbs.add_parser("down", help="remove a bench with everything that belongs to it")

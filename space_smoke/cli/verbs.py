@@ -32,7 +32,11 @@ def up(options: argparse.Namespace) -> int:
     from space_smoke.engine import up as bringing
 
     wanted = bringing.UpOptions(
-        name=options.name, images=options.images, api_port=options.api_port, recreate=options.recreate
+        name=options.name,
+        images=options.images,
+        api_port=options.api_port,
+        recreate=options.recreate,
+        extras=tuple(options.extras),
     )
     with show.console(options) as listen:
         handle = bringing.up(wanted, show.emitter(listen))

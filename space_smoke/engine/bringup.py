@@ -44,7 +44,7 @@ class UpOptions:
     """`images` is auto, pull or build; `node_image` names one the engine has instead. `api_port` 0 means any free one.
 
     `ephemeral` benches belong to one run and are reaped after it died; `recreate` removes an existing bench first;
-    `timeout_s` bounds each wait, not the whole.
+    `timeout_s` bounds each wait, not the whole; `extras` are optional releases that are wanted as well.
     """
 
     name: str = "space-smoke"
@@ -55,6 +55,7 @@ class UpOptions:
     ephemeral: bool = False
     recreate: bool = False
     timeout_s: float = 180.0
+    extras: tuple[str, ...] = ()
 
 
 class Work:
@@ -72,6 +73,9 @@ class Work:
         self.emit = emit
         self.marks = steps.Marks()
         self.reused = False
+        before = None if options.recreate else register.read(options.name)
+        self.stages = releases.stages(extras={*options.extras, *releases.kept(before.releases if before else ())})
+        self.planned = [planned for stage in self.stages for planned in stage]
         self._writing = threading.Lock()
 
     def record(self, change: Callable[[register.Entry], Mapping[str, Any]]) -> None:
@@ -149,7 +153,7 @@ def node_image(work: Work) -> str:
 
 
 def service_images(work: Work) -> str:
-    work.services = images.services(images.base(work.emit, policy=work.options.images), work.emit)
+    work.services = images.for_releases({one.image for one in work.planned}, work.emit, policy=work.options.images)
     return ", ".join(image.reference for image in work.services.values())
 
 
@@ -235,13 +239,12 @@ def namespaces(work: Work) -> str:
     work.kube = _UntilFailure(register.kubeconfig(work.options.name), work.marks)
     for name in NAMESPACES:
         wait.until(work.kube, f"namespace {name}", lambda name=name: _made(work.kube, name), watching=(), timeout_s=30)  # type: ignore[misc]
-    all_planned = [planned for stage in releases.stages() for planned in stage]
     certified = [
         f"a certificate for {planned.certificate}"
-        for planned in all_planned
+        for planned in work.planned
         if planned.certificate and certificates.keep(work.kube, planned.certificate, planned.namespace)
     ]
-    wanted = [volume for planned in all_planned for volume in planned.volumes]
+    wanted = [volume for planned in work.planned for volume in planned.volumes]
     if work.reused:  # its claims are bound already, or the provisioner will see to them
         wanted = []
     volumes.folders(work.options.name, wanted)

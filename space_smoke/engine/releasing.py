@@ -19,7 +19,7 @@ def install(work: bringup.Work) -> str:
     """
     present = helm.releases(work.helm, register.kubeconfig(work.options.name))
     installed: list[str] = []
-    stages = releases.stages()
+    stages = work.stages
     with futures.ThreadPoolExecutor(max_workers=2 * sum(map(len, stages))) as pool:
         waits: list[futures.Future[None]] = []
         for stage in stages:
@@ -90,7 +90,7 @@ def health(work: bringup.Work) -> str:
     state = ready.nodes(work.kube)
     present = helm.releases(work.helm, register.kubeconfig(work.options.name))
     bad = [f"{release.name} is {release.status}" for release in present.values() if release.status != "deployed"]
-    missing = [one.release for stage in releases.stages() for one in stage if one.release not in present]
+    missing = [one.release for one in work.planned if one.release not in present]
     if not state.done or bad or missing:
         told = "; ".join(
             [*([] if state.done else [state.words]), *bad, *(f"{name} is not installed" for name in missing)]

@@ -33,8 +33,8 @@ class Scene:
     seed: int
     past: Callable[[], Sequence[history.Event]] = tuple
 
-    def door(self) -> http.Door:
-        return http.Door(self.cluster, self.namespace, SERVICE, PORT, self.clock)
+    def door(self, service: str = SERVICE) -> http.Door:
+        return http.Door(self.cluster, self.namespace, service, PORT, self.clock)
 
     def fit(self, the: scenario.Scenario) -> str:
         """Why this bench cannot run the scenario, or ""."""
@@ -91,12 +91,13 @@ class Scene:
             raise errors.SpecError(wrong)
 
     def prepared(self, load: scenario.Load, stop: threading.Event) -> traffic.Traffic:
-        """What drives a load, once its pods were listed afresh and each was reached from here."""
-        pods = self._pods(load.name)
-        self._reachable(pods)
+        """What drives a load, once the pods of whom it asks were listed afresh and each was reached from here."""
+        service = str(load.arguments.get(traffic.SERVICE, SERVICE))
+        pods = self._pods(load.name, service)
+        self._reachable(pods, service)
         return traffic.Traffic(
             load,
-            self.door(),
+            self.door(service),
             self.emit,
             pods,
             self.began_wall_s,
@@ -113,15 +114,15 @@ class Scene:
         load_kinds.DRIVERS[load.kind](flow)
         self.emit("load-ended", load=load.name, phase=phase, requests=flow.sent)
 
-    def _pods(self, load: str) -> list[str]:
-        deployment = self.cluster.read(objects.Ref("apps/v1", "Deployment", self.namespace, SERVICE))
+    def _pods(self, load: str, service: str) -> list[str]:
+        deployment = self.cluster.read(objects.Ref("apps/v1", "Deployment", self.namespace, service))
         pods = wait.pods_of(self.cluster, deployment)
-        self.emit("pods", target=f"deployment/{SERVICE}", load=load, pods=[pod.shown() for pod in pods])
+        self.emit("pods", target=f"deployment/{service}", load=load, pods=[pod.shown() for pod in pods])
         return [pod.name for pod in pods if pod.ready]
 
-    def _reachable(self, pods: list[str]) -> None:
+    def _reachable(self, pods: list[str], service: str) -> None:
         """Ready is not reachable: asks through the Service and each pod, from where the load will come."""
-        door = self.door()
+        door = self.door(service)
 
         def look() -> wait.State:
             for pod in (None, *pods):
@@ -135,7 +136,7 @@ class Scene:
         if not state.done:
             wait.until(
                 self.cluster,
-                f"{SERVICE} to be reachable",
+                f"{service} to be reachable",
                 look,
                 watching=watching,
                 timeout_s=_REACHABLE_S,

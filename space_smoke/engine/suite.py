@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import socket
@@ -15,8 +16,8 @@ from pathlib import Path
 
 import space_smoke
 from space_smoke import errors
-from space_smoke.bench import kube, life, register
-from space_smoke.engine import gate, scene, tenure, up
+from space_smoke.bench import kube, life, register, releases
+from space_smoke.engine import gate, scene, tenure
 from space_smoke.engine import run as running
 from space_smoke.lease import view
 from space_smoke.model import history, run, scenario, verdict
@@ -25,7 +26,8 @@ from space_smoke.model import history, run, scenario, verdict
 @dataclass(frozen=True, slots=True)
 class Options:
     """`backend` kind: the bench `bench` of ours, brought up when it is not; context: a cluster of the user's. `rest_s`: for
-    how long the pods of young ReplicaSets must have been Ready before anything is judged; another than the rule's is told."""
+    how long the pods of young ReplicaSets must have been Ready before anything is judged; another than the rule's is told.
+    `extras`: the optional releases that a kind bench must have."""
 
     bench: str = "space-smoke"
     backend: str = "kind"
@@ -36,6 +38,7 @@ class Options:
     fail_fast: bool = False
     rest_s: float = gate.READY_S
     command: str = ""
+    extras: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -79,7 +82,8 @@ def run_all(
     results: list[run.Result] = []
     codes: list[int] = []
     try:
-        opened = open_bench(options, past, run_id, started)
+        needed = frozenset(name for the in scenarios for name in the.bench.charts) & frozenset(releases.optional())
+        opened = open_bench(dataclasses.replace(options, extras=needed), past, run_id, started)
         for the in scenarios:
             result = _one(the, opened)
             results.append(result)
@@ -167,10 +171,13 @@ def _cluster(options: Options, past: history.History, *, bring_up: bool = True) 
     if options.backend == "context":
         return kube.Kube(options.kubeconfig, options.context)
     entry = register.read(options.bench)
-    if entry is None or entry.state != register.READY or not _answers(options.bench):
-        if not bring_up:
-            raise errors.BenchError(f"bench {options.bench} is not up", next_step="space_smoke up")
-        up.up(up.UpOptions(name=options.bench), past.tell)
+    ready = entry is not None and entry.state == register.READY and _answers(options.bench)
+    if not ready and not bring_up:
+        raise errors.BenchError(f"bench {options.bench} is not up", next_step="space_smoke up")
+    if not ready or entry is None or not options.extras <= entry.releases.keys():
+        from space_smoke.engine import up  # with all that builds benches, which a bench that is up does not need
+
+        up.up(up.UpOptions(name=options.bench, extras=tuple(sorted(options.extras))), past.tell)
     return kube.Kube(register.kubeconfig(options.bench))
 
 

@@ -7,18 +7,44 @@ from collections.abc import Callable, Mapping
 from space_smoke.loads import (
     api_health,
     api_state,
+    chart_dry_run,
     ecw_churn,
     ecw_connect,
     ecw_create,
     ecw_ledger,
     ecw_remove,
     ecw_session,
+    listing,
+    native_session,
+    native_tokens,
     placement,
+    postgres_connect,
+    postgres_profile,
+    service_metrics,
+    telemetry_trace,
     traffic,
 )
 from space_smoke.model import kinds
 
-_MODULES = (api_state, api_health, ecw_create, ecw_connect, ecw_session, ecw_remove, ecw_churn, ecw_ledger, placement)
+_MODULES = (
+    api_state,
+    api_health,
+    ecw_create,
+    ecw_connect,
+    ecw_session,
+    ecw_remove,
+    ecw_churn,
+    ecw_ledger,
+    placement,
+    postgres_profile,
+    postgres_connect,
+    chart_dry_run,
+    listing,
+    native_session,
+    native_tokens,
+    service_metrics,
+    telemetry_trace,
+)
 
 KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}
 DRIVERS: Mapping[str, Callable[[traffic.Traffic], None]] = {module.KIND.name: module.drive for module in _MODULES}

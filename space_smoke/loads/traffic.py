@@ -7,7 +7,7 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from space_smoke.bench import http, wait
@@ -15,6 +15,8 @@ from space_smoke.model import history, scenario
 
 # An argument of loads that may go on while later phases begin.
 THROUGH = {"type": "string", "description": "a phase, this one or a later: the load goes on beside it and ends with it"}
+# The argument of loads that ask another service than the public API: its Deployment, which its Service is named after.
+SERVICE = "service"
 
 _BODY = 4000  # characters of an answer's body that are worth keeping
 
@@ -22,7 +24,8 @@ _BODY = 4000  # characters of an answer's body that are worth keeping
 @dataclass(slots=True)
 class Traffic:
     """One load as it is driven. `pods` are the names it may address one by one; `began_wall_s` is the wall clock at the
-    run's start, to place a service's own stamps on the run's clock; `past` gives the run's events so far."""
+    run's start, to place a service's own stamps on the run's clock; `past` gives the run's events so far. What is in
+    `secrets` comes into no event."""
 
     load: scenario.Load
     door: http.Door
@@ -35,6 +38,7 @@ class Traffic:
     past: Callable[[], Sequence[history.Event]] = tuple
     turn: threading.Lock = field(default_factory=threading.Lock)
     sent: int = 0
+    secrets: set[str] = field(default_factory=set, repr=False)
 
     def argument(self, name: str, default: Any = None) -> Any:
         return self.load.arguments.get(name, default)
@@ -60,19 +64,22 @@ class Traffic:
         client: str | None = None,
         timeout_s: float = 30.0,
         part: str = "",
+        to: str = "",
+        headers: Mapping[str, str] | None = None,
         see: Callable[[http.Answer], Mapping[str, Any]] = lambda _answer: {},
         content: bytes | None = None,
         **more: Any,
     ) -> http.Answer:
         """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests;
-        `see` adds what this kind of load reads from the answer; `content` is a body of bytes as they are, where `body`
-        is sent as JSON."""
-        headers = {"X-Client-ID": client} if client is not None else {}
-        answer = self.door.ask(method, path, pod=pod, body=body, headers=headers, timeout_s=timeout_s, content=content)
+        `to` names another service than the load's; `see` adds what this kind of load reads from the answer; `content`
+        is a body of bytes as they are, where `body` is sent as JSON. Headers are in no event."""
+        given = {**({"X-Client-ID": client} if client is not None else {}), **(headers or {})}
+        door = replace(self.door, service=to) if to else self.door
+        answer = door.ask(method, path, pod=pod, body=body, headers=given, timeout_s=timeout_s, content=content)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part
-            self.emit(
+            self.tell(
                 "request",
                 load=name,
                 n=number,
@@ -84,6 +91,20 @@ class Traffic:
                 **see(answer),
             )
         return answer
+
+    def tell(self, kind: str, /, **data: Any) -> None:
+        """Appends an event, without any secret."""
+        self.emit(kind, **{key: self._shown(value) for key, value in data.items()})
+
+    def _shown(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for secret in self.secrets:
+                value = value.replace(secret, "***")
+        elif isinstance(value, Mapping):
+            return {self._shown(key): self._shown(inner) for key, inner in value.items()}
+        elif isinstance(value, list | tuple):
+            return [self._shown(inner) for inner in value]
+        return value
 
     def facts(self, answer: http.Answer) -> dict[str, Any]:
         """An answer as event data: see the request event in model.history."""

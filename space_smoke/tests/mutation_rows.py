@@ -18,6 +18,9 @@ RESTART = "local.redis_restart_and_script_flush"
 DATABASE = "local.postgres_restart_loses_nothing"
 GROUPS = "local.node_group_boundary_schedules"
 EXTRAS = "local.node_selector_extras_render_and_enforce"
+AS_DEPLOYED = "local.postgres_runs_as_deployments_do"
+INSTALLER = "local.chart_endpoint_validation"
+TELEMETRY = "local.telemetry_reaches_local_backends"
 
 Keys = tuple[str | int, ...]
 
@@ -32,7 +35,7 @@ class Spoiling:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`switch` is a service's, unless `harness`; without one there is a `spoiling`. `breaks`: what is broken, in words."""
+    """`switch` is a service's, of `release`, unless `harness`; without one there is a `spoiling`. `breaks`: in words."""
 
     scenario: str
     check: str
@@ -40,21 +43,11 @@ class Row:
     switch: str = ""
     harness: bool = False
     spoiling: Spoiling | None = None
+    release: str = "space-api"
 
 
 # Switches that no service has yet, with exactly what each must do. A test fails once a service has one: then it goes.
-WANTED: Mapping[str, str] = {
-    "command-through-shell": "the sandbox joins a command's words with blanks and gives them to `sh -c`",
-    "pause-keeps-running": "a pause records the state, and stops no process of the sandbox",
-    "script-not-reloaded": "NOSCRIPT is not answered by loading the script again: it counts as a store that is unavailable",
-    "fail-closed": "a store that gives no answer, or an error, is 503 `store_unavailable` instead of an admission",
-    "lease-made-again": "a renewal adds a lease that the store no longer knows (ZADD without XX, and no look before it)",
-    "acknowledge-before-commit": "a request is answered as done while its write is still to be sent, half a second later",
-    "write-twice": "a create whose INSERT got no answer inserts again, under a new id",
-    "connection-not-checked": "the pool hands out connections that the restarted server has closed, for up to a minute",
-    "ready-without-database": "/readyz answers 200 without asking the database",
-    "sandbox-ignores-node-selector": "sandbox pods are made without a node selector",
-}
+WANTED: Mapping[str, str] = {}
 
 
 def _env(fault: int, name: str, value: str) -> Spoiling:
@@ -77,6 +70,25 @@ _ON_INFRA = _more(
 _ELSEWHERE = Spoiling(("faults", 0, "target"), "node/infra")
 _SLOW_CLIENT = "the store is called with the client library's own retries and timeouts"
 _STICKY = "after one failure the store is never asked again"
+
+_OTHER_ROLE = ("phases", 0, "loads", 0, "role")
+
+
+def _only(**fault: Any) -> Spoiling:
+    """For a scenario that has no fault."""
+    return Spoiling(("faults",), [fault])
+
+
+def _attempt(phase: int, load: int, attempt: int, argument: str, value: Any) -> Spoiling:
+    return Spoiling(("phases", phase, "loads", load, "attempts", attempt, argument), value)
+
+
+COMMANDS, RESIDENT = "native.command_round_trip", "native.resident_pause"
+TOKENS, SHARED = "native_contract.token_scope", "local.controller_shares_the_activation_bucket"
+CONTROLLER = "space-cluster-controller"
+_SESSION = "answers session"
+_BURST, _REFILL = (f"SPACE_CLUSTER_ACTIVATION_ADMISSION_{word}" for word in ("BURST", "REFILL_PER_SECOND"))
+
 
 ROWS: Sequence[Row] = (
     Row(
@@ -241,7 +253,10 @@ ROWS: Sequence[Row] = (
         spoiling=Spoiling(("checks", 2, "within"), "1ms"),
     ),
     Row(GROUPS, "placed spread", "sandboxes are sent to another group", spoiling=_ON_INFRA),
-    Row(GROUPS, "placed spread", "sandboxes ask for no group", "sandbox-ignores-node-selector"),
+    *(
+        Row(GROUPS, check, "sandboxes ask for no group", "sandbox-ignores-node-selector")
+        for check in ("answers in-vain", "pending waiting")
+    ),
     Row(
         GROUPS,
         "placed spread #2",
@@ -282,5 +297,190 @@ ROWS: Sequence[Row] = (
             ),
         )
         for check in ("pending waiting", "answers in-vain")
+    ),
+    Row(
+        AS_DEPLOYED,
+        "database-encrypted profile",
+        "a role connects without TLS",
+        spoiling=Spoiling(_OTHER_ROLE, "superuser"),
+    ),
+    Row(
+        AS_DEPLOYED,
+        "attempts plaintext",
+        "a client that is refused nothing",
+        spoiling=_attempt(0, 1, 0, "sslmode", "require"),
+    ),
+    Row(
+        AS_DEPLOYED,
+        "attempts authority",
+        "the authority is the right one",
+        spoiling=_attempt(0, 2, 0, "authority", "bench"),
+    ),
+    Row(
+        AS_DEPLOYED,
+        "attempts host-name",
+        "the name is not held against the certificate",
+        spoiling=_attempt(0, 3, 0, "sslmode", "verify-ca"),
+    ),
+    *(
+        Row(AS_DEPLOYED, "attempts ddl", f"the role may {words}", spoiling=_attempt(0, 4, attempt, "role", "owner"))
+        for attempt, words in enumerate(("create tables", "alter tables", "drop tables", "create schemas"))
+    ),
+    Row(AS_DEPLOYED, "database-role profile", "the role owns the database", spoiling=Spoiling(_OTHER_ROLE, "owner")),
+    Row(AS_DEPLOYED, "database-role profile", "the role is a superuser", spoiling=Spoiling(_OTHER_ROLE, "superuser")),
+    Row(
+        AS_DEPLOYED,
+        "database-settings profile",
+        "Postgres acknowledges commits that are not on disk yet",
+        spoiling=_only(
+            name="careless",
+            kind="postgres-setting",
+            target="statefulset/postgres",
+            setting="synchronous_commit",
+            value="off",
+            phases=["standing"],
+        ),
+    ),
+    Row(
+        AS_DEPLOYED,
+        "database-budget profile",
+        "the API's pools are too large for the server",
+        spoiling=_only(
+            name="greedy", kind="set-env", target=API, env={"SPACE_DATABASE_POOL": "40"}, phases=["standing"]
+        ),
+    ),
+    Row(
+        AS_DEPLOYED,
+        "database-volume profile",
+        "the folder is on a volume that ends with the pod",
+        spoiling=Spoiling(("checks", 8, "folder"), "unix_socket_directories"),
+    ),
+    Row(
+        INSTALLER,
+        "attempts defaults",
+        "a store is named",
+        spoiling=_attempt(
+            1,
+            0,
+            0,
+            "values",
+            {
+                chart: {"redis": {"url": "redis://limiters.example:6379"}}
+                for chart in ("space-api", "space-admin-api", "space-cluster-controller")
+            },
+        ),
+    ),
+    Row(
+        INSTALLER,
+        "attempts own-store",
+        "the API server refuses an object that the chart renders",
+        spoiling=_attempt(1, 1, 0, "values", {"space-api": {"podSecurityContext": {"runAsUser": -1}}}),
+    ),
+    *(
+        Row(
+            INSTALLER,
+            f"attempts {load}",
+            "the chart has nothing to refuse",
+            spoiling=_attempt(1, number, 0, "values", {}),
+        )
+        for number, load in enumerate(("kind-endpoint", "urls-differ", "caps-differ", "pools"), start=2)
+    ),
+    Row(
+        INSTALLER,
+        "nothing-new after",
+        "objects are made meanwhile",
+        spoiling=_only(name="busy", kind="set-env", target=API, env={"SPACE_DATABASE_POOL": "7"}, phases=["tried"]),
+    ),
+    # Operations are performed by the controller, whose sandboxes inherit its switches.
+    Row(COMMANDS, _SESSION, "a shell takes the command's words apart", "command-through-shell", release=CONTROLLER),
+    Row(COMMANDS, _SESSION, "an order that is repeated is done again", "idempotency-ignored"),
+    Row(
+        COMMANDS,
+        _SESSION,
+        "the command ends with another code",
+        spoiling=Spoiling(("phases", 0, "loads", 0, "steps", 3, "command", 2), "echo out; echo err >&2; exit 6"),
+    ),
+    Row(
+        COMMANDS,
+        _SESSION,
+        "no operation is that quick",
+        spoiling=Spoiling(("phases", 0, "loads", 0, "within"), "1ms"),
+    ),
+    Row(
+        RESIDENT,
+        _SESSION,
+        "a pause ends processes and empties the workspace",
+        "pause-loses-state",
+        release=CONTROLLER,
+    ),
+    Row(RESIDENT, _SESSION, "a paused sandbox's processes go on", "pause-keeps-running", release=CONTROLLER),
+    Row(
+        RESIDENT,
+        _SESSION,
+        "the sandbox runs already when it is resumed",
+        spoiling=Spoiling(("phases", 0, "loads", 1, "steps", 6), {"do": "resume"}),
+    ),
+    Row(RESIDENT, "counted after", "a resume draws no activation", "resume-draws-nothing", release=CONTROLLER),
+    Row(TOKENS, "token-scopes matrix", "any token may do anything of its tenant", "token-scope-ignored"),
+    Row(TOKENS, "token-scopes matrix", "other tenants' sandboxes and operations are found", "tenant-not-checked"),
+    Row(TOKENS, "token-scopes matrix", "a revoked token is still good", "revoked-token-accepted"),
+    Row(
+        TOKENS,
+        "token-scopes matrix",
+        "a call needs another scope than is claimed",
+        spoiling=Spoiling(("checks", 0, "needs", "command"), "sandboxes:write"),
+    ),
+    Row(SHARED, "answers api-drains", _NO_CAP, spoiling=_env(0, _BURST, "3")),
+    *(
+        Row(
+            SHARED,
+            check,
+            "the controller draws from a bucket of its own",
+            "controller-own-bucket-key",
+            release=CONTROLLER,
+        )
+        for check in (
+            "answers controller-refused",
+            "answers api-refused",
+            "counted shared-ends",
+            "counted shared-ends #2",
+        )
+    ),
+    Row(
+        SHARED,
+        "answers controller-drains",
+        "the bucket is not left to fill",
+        spoiling=Spoiling(("phases", 1, "loads", 3, "steps", 1, "for"), "1s"),
+    ),
+    Row(
+        SHARED, "counted shared-ends #3", "the controller has other caps than the API", spoiling=_env(1, _REFILL, "0.2")
+    ),
+    Row(
+        SHARED,
+        "counted apart-ends",
+        "the controller has the same caps as the API",
+        spoiling=Spoiling(("faults", 1, "phases"), ["shared", "apart"]),
+    ),
+    Row(
+        TELEMETRY,
+        "telemetry-arrived trace",
+        "services and sandboxes are told of no backend",
+        spoiling=_only(
+            name="mute",
+            kind="helm-values",
+            target=API,
+            values={"telemetry": {"otlpEndpoint": ""}},
+            phases=["standing"],
+        ),
+    ),
+    Row(
+        TELEMETRY,
+        "telemetry-arrived trace #2",
+        "no pod is found and asked that quickly",
+        spoiling=Spoiling(("checks", 1, "within"), "1ms"),
+    ),
+    *(
+        Row(TELEMETRY, check, "the sandbox tells of a command without its trace id", "trace-dropped")
+        for check in ("telemetry-arrived trace", "telemetry-arrived trace #2")
     ),
 )

@@ -113,7 +113,7 @@ class Run:
             past=lambda: tuple(self.events),
         )
 
-    def emit(self, kind: str, **data: Any) -> history.Event:
+    def emit(self, kind: str, /, **data: Any) -> history.Event:
         history.KINDS[kind]
         self.events.append(history.Event(len(self.events), 0.0, kind, data))
         return self.events[-1]

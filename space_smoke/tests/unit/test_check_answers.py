@@ -93,3 +93,71 @@ def test_bytes_that_come_back_are_those_of_the_put_or_of_one_of_its_writers() ->
     assert "expected step 1 to answer a file as step 0 sent it; saw 3 bytes that are not (SHA-256 bb)" in found.sentence
     assert "one of the 2 that step 0 sent" in judge(put("aa"), put("cc"), got, each=each).sentence
     assert judge(got, each=each).judged == verdict.Judged.FAIL  # nothing was put that it could be the same as
+
+
+def queued(step: int = 0, operation: str = "op-1", **more: Any) -> dict[str, Any]:
+    return histories.request("queue command", step=step, operation=operation, status=202, **more)
+
+
+def ended(step: int = 0, **more: Any) -> dict[str, Any]:
+    return {
+        "load": "talk",
+        "step": step,
+        "operation": "op-1",
+        "state": "succeeded",
+        "waited_s": 2.0,
+        "refused": None,
+        **more,
+    }
+
+
+def judge_operations(
+    steps: list[dict[str, Any]], ends: list[dict[str, Any]], each: list[dict[str, Any]]
+) -> verdict.Verdict:
+    story = histories.Story()
+    for one in ends:
+        story.add("operation", **one)
+    story.load("talk", steps, kind="native-session")
+    return histories.judged("answers", story, load="talk", each=each)
+
+
+REFUSED = {"state": "queued", "activation": {"outcome": "refused", "reason": "none"}}
+WANTED = {"state": "succeeded", "exit_code": 0, "stdout": "ran", "refused": REFUSED, "body": {"result": {"a": 1}}}
+
+
+def test_an_operation_is_judged_by_what_it_came_to() -> None:
+    right = ended(exit_code=0, stdout="ran", refused=REFUSED | {"refusals": 2}, body={"result": {"a": 1}, "id": "op-1"})
+    each = [{"step": 0, "status": 202, "ended": WANTED}]
+    assert judge_operations([queued()], [right], each).judged == verdict.Judged.PASS
+    elsewhere = [ended(load="other", state="failed"), right, ended(step=1, state="failed")]
+    assert judge_operations([queued()], elsewhere, each).judged == verdict.Judged.PASS
+    for wrong in ({"exit_code": 1}, {"stdout": ""}, {"refused": None}, {"body": {"result": None}}, {"state": "failed"}):
+        found = judge_operations([queued()], [right | wrong], each)
+        assert found.judged == verdict.Judged.FAIL, wrong
+    never = [{"step": 0, "ended": {"state": "succeeded", "refused": None}}]
+    assert judge_operations([queued()], [right], never).judged == verdict.Judged.FAIL
+    assert judge_operations([queued()], [right | {"refused": None}], never).judged == verdict.Judged.PASS
+
+
+def test_an_operation_that_had_not_ended_in_its_time_fails_and_tells_its_state_and_the_seconds() -> None:
+    each = [{"step": 0, "status": 202, "ended": {"state": "succeeded"}}]
+    found = judge_operations([queued()], [ended(state="running", waited_s=30.04)], each)
+    assert found.judged == verdict.Judged.FAIL
+    assert found.sentence == (
+        "expected the operation of step 0 to end with state 'succeeded'; saw 'running', 30.0 s after its order"
+    )
+
+
+def test_an_operation_of_which_nothing_was_seen_is_unknown() -> None:
+    found = judge_operations([queued()], [], [{"step": 0, "status": 202, "ended": {"state": "succeeded"}}])
+    assert found.judged == verdict.Judged.UNKNOWN
+    assert "did not get to the end of step 0" in found.sentence
+
+
+def test_a_repeated_order_must_have_the_operation_of_the_first() -> None:
+    each = [{"step": 1, "status": 202, "operation_of": 0}]
+    assert judge_operations([queued(), queued(1)], [], each).judged == verdict.Judged.PASS
+    found = judge_operations([queued(), queued(1, "op-2")], [], each)
+    assert "expected step 1 to answer the operation of step 0 (op-1); saw op-2" in found.sentence
+    nothing = [queued() | {"operation": None}, queued(1) | {"operation": None}]
+    assert judge_operations(nothing, [], each).judged == verdict.Judged.FAIL

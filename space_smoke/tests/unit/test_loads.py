@@ -220,6 +220,14 @@ def test_a_wait_sends_nothing_and_keeps_the_numbers_of_the_steps() -> None:
     assert made[1]["sent_s"] - made[0]["sent_s"] >= 0.05
 
 
+def test_a_session_on_a_kept_sandbox_makes_none_and_leaves_it() -> None:
+    run = api_double.Run()
+    ecw_create.drive(run.load("ecw-create", name="base", requests=1, concurrency=1, keep=True))
+    ecw_session.drive(run.load("ecw-session", kept_by="base", steps=[{"do": "pause"}, {"do": "connect"}]))
+    assert [(data["do"], data["sandbox"]) for data in run.requests()] == [("pause", "sb-0"), ("connect", "sb-0")]
+    assert run.api.states == {"sb-0": "running"}
+
+
 def sandbox_pod(name: str, **changes: Any) -> dict[str, Any]:
     thing = bench_objects.pod(name, owner=None)
     thing["metadata"]["labels"] = {placement.SANDBOX: name}

@@ -29,6 +29,19 @@ def test_tilt_and_up_install_the_same_releases_with_the_same_values_in_the_same_
     assert tiltfile_compare.differences(loaded, cache.PROJECT, releases.stages(), helm) == []
 
 
+def test_an_optional_release_comes_where_it_is_asked_for_and_others_are_told_of_it(
+    helm: render.Renderer, other_project: Path
+) -> None:
+    (other_project / "tilt-settings.yaml").write_text("with: [telemetry]")
+    loaded = tiltfile_host.load(TILTFILE, other_project, helm)
+    listed = other_project / "charts" / "releases.yaml"
+    assert (
+        tiltfile_compare.differences(loaded, other_project, releases.stages(listed, extras={"telemetry"}), helm) == []
+    )
+    assert len(tiltfile_compare.differences(loaded, other_project, releases.stages(listed), helm)) > 5
+    assert "space-smoke/telemetry" in {one["ref"] for one in loaded.calls.custom_build}
+
+
 def test_tilt_makes_the_namespaces_of_the_releases_and_no_other(helm: render.Renderer) -> None:
     loaded = tiltfile_host.load(TILTFILE, cache.PROJECT, helm)
     made = {thing["metadata"]["name"] for thing in loaded.calls.entities if thing["kind"] == "Namespace"}
@@ -44,12 +57,12 @@ PLANTED_IN_TILT = {
     "another namespace": ("namespace=the.namespace,", 'namespace="elsewhere",', "namespace is"),
     "another Kubernetes": ('read_yaml("kind/versions.yaml")["kubernetes"]', '"v1.20.0"', "version of Kubernetes is"),
     "another tag": ('TAG = "tilt"', 'TAG = "other"', "sets is"),
-    "no release but the first": ("    for the in stage:\n        ends", "    for the in stage[:1]:\n        ends", "Tilt renders"),
+    "no release but the first": ("[planned(entry) for entry in stage]", "[planned(entry) for entry in stage[:1]]", "Tilt renders"),
     "stages at once": ("    before = ends\n", '    before = ["namespace-space"]\n', "does not wait for"),
     "releases of a stage one after the other": ("bring_up(the, label_of(number), before,", "bring_up(the, label_of(number), ends or before,", "of its own stage"),
     "hooks beside their release": ("            deps = group(", "            _ = group(", "does not wait for its hooks"),
     "hooks left out": ('return "before" if "pre-install" in hooks', 'return "never" if "pre-install" in hooks', "is only in up"),
-    "stages backwards": ('read_yaml(LIST)["stages"]]', 'reversed(read_yaml(LIST)["stages"])]', "Tilt renders"),
+    "stages backwards": ("for stage in wanted]", "for stage in reversed(wanted)]", "Tilt renders"),
 }  # fmt: skip
 
 

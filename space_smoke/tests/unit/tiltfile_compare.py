@@ -33,7 +33,7 @@ def differences(loaded: tiltfile_host.Loaded, root: Path, stages: Stages, helm: 
 
 def _built() -> dict[str, images.Image]:
     """The images of `up` under the tag that Tilt replaces: which one it is depends on their bytes, not on who asks."""
-    return {target: images.Image(f"space-smoke/{target}", TAG, "") for target in images.TARGETS}
+    return {target: images.Image(f"space-smoke/{target}", TAG, "") for target in images.EVERY}
 
 
 def _releases(loaded: tiltfile_host.Loaded, root: Path, stages: Stages) -> Iterator[str]:
@@ -112,6 +112,11 @@ def _first_difference(tilts: Any, ups: Any, path: str = "") -> str:
     return f"{path} is {tilts!r} in Tilt and {ups!r} in up"
 
 
+def _elsewhere(item: render.Object) -> bool:
+    """Whether a Service finds the pods of other releases: Tilt makes it with them, whenever that is."""
+    return bool(item.body["metadata"].get("labels", {}).get("app.kubernetes.io/component") == "discovery")
+
+
 def _order(loaded: tiltfile_host.Loaded, stages: Stages, helm: render.Renderer) -> Iterator[str]:
     """A release waits for every earlier stage and for its own hooks, and for nothing of its own stage."""
     holders = {
@@ -119,7 +124,10 @@ def _order(loaded: tiltfile_host.Loaded, stages: Stages, helm: render.Renderer) 
     }
     earlier: set[str] = set()
     for stage in stages:
-        made = [{name: item for name, item in installed(planned, helm).items() if name in holders} for planned in stage]
+        made = [
+            {name: item for name, item in installed(planned, helm).items() if name in holders and not _elsewhere(item)}
+            for planned in stage
+        ]
         own = [{holders[name] for name in items} for items in made]
         for planned, items, names in zip(stage, made, own, strict=True):
             foreign = set().union(*own) - names
