@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from space_smoke.charts import render
-from space_smoke.tests.render import installer, judges, services, stores
+from space_smoke.tests.render import grid, installer, judges, services, stores, telemetry
 
 CHARTS = pathlib.Path(__file__).parents[3] / "charts"
 STAGES = yaml.safe_load((CHARTS / "releases.yaml").read_text())["stages"]
@@ -29,9 +29,9 @@ APART: dict[str, dict[str, str]] = {
     for name in ("space-admin-api", "space-internal-api", "space-cluster-controller")
     if name not in STAGED
 }
-RELEASES = {**STAGED, **APART, INSTALLER: {"release": INSTALLER, "namespace": "space"}}
+RELEASES = {**STAGED, **APART, **grid.RELEASES, INSTALLER: {"release": INSTALLER, "namespace": "space"}}
 EVERY = tuple(RELEASES)
-ALL = tuple(name for name in RELEASES if name != INSTALLER)
+ALL = tuple(name for name in RELEASES if name not in (INSTALLER, grid.SITE))
 SERVICES, SHARING = installer.SERVICES, installer.SHARING
 COUNTING = SHARING[:2]  # they count their clients
 SPAWNING = ("space-api", "space-cluster-controller")  # they make the pods of sandboxes
@@ -57,9 +57,9 @@ class Claim:
 
 
 def values_files(chart: str) -> dict[str, pathlib.Path]:
-    """Every values file of `chart` by its short name: those of `ci/`, and `bench` or, of the installer, `example`."""
+    """Every values file of `chart` by its short name: those of `ci/`, and `bench` or, where no bench has one, `example`."""
     found = {path.name.removesuffix("-values.yaml"): path for path in sorted((CHARTS / chart / "ci").glob("*.yaml"))}
-    if chart == INSTALLER:
+    if "values" not in RELEASES[chart]:
         found["example"] = CHARTS / chart / "values.example.yaml"
     else:
         found["bench"] = CHARTS / RELEASES[chart]["values"]
@@ -104,7 +104,7 @@ def _changed(chart: str) -> dict[str, Any]:
 def _bare(chart: str) -> dict[str, Any]:
     """What is there by default, taken away."""
     plain: dict[str, Any] = {"tls": {"enabled": False}}
-    taken = {"postgres": plain, "space-redis": {}}.get(chart, {"database": plain})
+    taken = {"postgres": plain, "space-redis": {}, "telemetry": {}}.get(chart, {"database": plain})
     return {"nodeGroup": "", **taken}
 
 
@@ -133,8 +133,8 @@ CLAIMS: list[Claim] = [
         judges.volumes_exist,
         judges.accounts_exist,
         judges.hooks_need_nothing_of_the_release,
-        judges.a_helm_test_is_there_and_cleans_up,
     ),
+    *of((*ALL, INSTALLER), judges.a_helm_test_is_there_and_cleans_up),
     *of(ALL, judges.extras_are_merged, judges.a_digest_is_part_of_the_image, values=("changed",)),
     *of(ALL, judges.emptied_groups_leave_no_selector, values=("bare",)),
     *of(
@@ -172,9 +172,10 @@ CLAIMS: list[Claim] = [
         services.the_probes_ask_the_right_paths,
         services.pods_know_their_name,
     ),
-    *of(SERVICES, services.no_planted_fault_is_on, values=_STANDING),
-    *of(SERVICES, services.the_authority_is_where_urls_name_it, values=("everything", "minimal")),
-    *of(SERVICES, services.without_tls_no_authority_is_needed, values=("no-tls", "bare")),
+    *of(SERVICES, services.no_planted_fault_is_on, telemetry.no_backend_is_named_by_itself, values=_STANDING),
+    *of(SERVICES, telemetry.a_named_backend_reaches_the_service, values=("everything",)),
+    *of((*SERVICES, grid.OPERATOR), services.the_authority_is_where_urls_name_it, values=("everything", "minimal")),
+    *of((*SERVICES, grid.OPERATOR), services.without_tls_no_authority_is_needed, values=("no-tls", "bare")),
     *of(SHARING, services.its_account_may_do_just_what_it_does, services.pods_know_their_namespace),
     *of(
         SHARING,
@@ -192,13 +193,44 @@ CLAIMS: list[Claim] = [
     *of("space-api", services.migrations_run_first_and_end),
     *of("space-api", services.migrations_run_as_the_owner_and_the_api_does_not, values=_STANDING),
     *of(
+        telemetry.CHART,
+        telemetry.both_backends_answer_at_their_fixed_addresses,
+        telemetry.samples_keep_their_trace_ids,
+        telemetry.what_is_kept_fits_its_volume,
+        telemetry.a_changed_configuration_restarts_prometheus,
+        telemetry.each_application_is_found_by_a_headless_service,
+    ),
+    *of(("space-internal-api", telemetry.CHART), services.kubernetes_is_out_of_reach),
+    *of(
         "space-internal-api",
-        services.kubernetes_is_out_of_reach,
         services.no_store_can_be_named,
         services.it_tells_its_image,
     ),
     *of("space-cluster-controller", services.its_deployment_owns_what_it_makes),
     *of("space-cluster-controller", services.operation_values_not_set_are_not_rendered, values=_STANDING),
+    *of(
+        grid.OPERATOR,
+        grid.there_is_one_process_of_a_site,
+        grid.it_runs_the_operator,
+        grid.it_is_told_who_it_is,
+        grid.peers_are_told_an_address_that_reaches_it,
+        grid.swim_listens_by_both_protocols,
+        grid.its_rights_are_what_it_needs,
+        grid.nobody_else_gets_its_rights,
+        grid.the_crds_come_with_it,
+    ),
+    *of(grid.OPERATOR, grid.peers_find_it_by_both_protocols, values=("everything", "node-port")),
+    *of(grid.OPERATOR, grid.it_is_not_reached_from_outside_unless_asked, values=_STANDING),
+    *of(grid.SITE, grid.the_spec_is_never_empty, values=("everything", "example", "budgets", "minimal")),
+    *of(
+        grid.SITE,
+        grid.resources_are_whole_for_their_crds,
+        grid.all_belong_to_the_network,
+        values=("minimal", "budgets", "example", "everything"),
+    ),
+    *of(grid.SITE, grid.every_field_of_the_crds_is_rendered, values=("everything",)),
+    *of(grid.SITE, grid.what_is_not_given_is_not_rendered, values=("minimal",)),
+    *of(grid.SITE, grid.the_policy_is_passed_through, values=("budgets", "everything")),
     *of(INSTALLER, installer.it_installs_the_services_and_no_store),
     *of(INSTALLER, installer.it_names_no_store_by_itself, values=("minimal",)),
     *of(INSTALLER, installer.a_named_store_reaches_all_that_share_it, values=("everything", "example")),

@@ -17,6 +17,8 @@ _VERSIONED = ("helm.sh/chart", "app.kubernetes.io/version")
 _LABELS = ("name", "instance", "component", "part-of", "managed-by", "version")
 _BUDGET_MILLICPU = 250  # of a bench's two cores, for the standing pods of one chart
 _SERVER_MADE = {"default"}  # ServiceAccounts that every namespace has
+_CRD = "CustomResourceDefinition"  # Helm takes crds/ as it is, without templates
+_CLUSTER_WIDE = {_CRD, "ClusterRole", "ClusterRoleBinding", "GridNetwork", "GridSite", "InferenceProvider"}
 
 
 def _within(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
@@ -33,7 +35,7 @@ def selectors_match_pods(rendered: render.Rendered) -> Iterator[str]:
             if pod.standing and other is not pod and _within(selector, other.labels):
                 yield f"{pod.owner}: its selector also matches the pods of {other.owner}"
     for item in rendered.objects:
-        if item.kind == "Service":
+        if item.kind == "Service" and not reading.finds_others(item):
             matched = [pod for pod in made if _within(item.body["spec"]["selector"], pod.labels)]
             if [pod.standing for pod in matched] != [True]:
                 yield f"{item}: selects {[str(pod.owner) for pod in matched]}, not one set of standing pods"
@@ -42,7 +44,7 @@ def selectors_match_pods(rendered: render.Rendered) -> Iterator[str]:
 def ports_exist(rendered: render.Rendered) -> Iterator[str]:
     named = {port["name"] for _, container, _ in reading.containers(rendered) for port in container.get("ports", [])}
     for item in rendered.objects:
-        if item.kind == "Service":
+        if item.kind == "Service" and not reading.finds_others(item):
             for port in item.body["spec"]["ports"]:
                 if port["targetPort"] not in named:
                     yield f"{item}: targetPort {port['targetPort']} is no port of a container"
@@ -88,7 +90,7 @@ def labels_are_complete(rendered: render.Rendered) -> Iterator[str]:
         labels = item.body["metadata"].get("labels", {})
         wanted = ["helm.sh/chart", *(f"app.kubernetes.io/{name}" for name in _LABELS)]
         missing = [name for name in wanted if not isinstance(labels.get(name), str)]
-        if missing:
+        if missing and item.kind != _CRD:
             yield f"{item}: lacks the labels {missing}"
 
 
@@ -173,7 +175,8 @@ def standing_pods_are_probed(rendered: render.Rendered) -> Iterator[str]:
 
 def objects_name_their_namespace(rendered: render.Rendered) -> Iterator[str]:
     for item in rendered.objects:
-        if item.body["metadata"].get("namespace") != rendered.case.namespace:
+        wanted = None if item.kind in _CLUSTER_WIDE else rendered.case.namespace
+        if item.body["metadata"].get("namespace") != wanted:
             yield f"{item}: namespace {item.body['metadata'].get('namespace')}"
 
 

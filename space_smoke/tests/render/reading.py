@@ -59,6 +59,11 @@ def environment(of: Mapping[str, Any]) -> dict[str, Any]:
     return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in of.get("env", [])}
 
 
+def finds_others(item: render.Object) -> bool:
+    """Whether a Service is there to find the pods of other charts."""
+    return bool(item.body["metadata"].get("labels", {}).get("app.kubernetes.io/component") == "discovery")
+
+
 def unless(condition: bool, sentence: str) -> Iterator[str]:
     """The sentence, when the condition does not hold."""
     if not condition:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from space_smoke.tests.render import claims, judges
+from space_smoke.tests.render import claims, grid_refusals, judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +261,7 @@ REFUSALS = [
         "at '/redis/url'",
         "got number, want string",
     ),
+    *(Refusal(*row) for row in grid_refusals.REFUSED),
     Refusal(
         "a Redis that the installer does not know", INSTALLER, {"space-redis": {}}, "at ''", "properties 'space-redis'"
     ),

@@ -19,7 +19,10 @@ from space_smoke.tests.render import claims, judges
 Path = tuple[str, ...]
 
 # Values without effect on any render, with the reason.
-WITHOUT_EFFECT = {("global",): "Helm hands it to every chart of an umbrella; these charts read nothing from it"}
+WITHOUT_EFFECT = {
+    ("global",): "Helm hands it to every chart of an umbrella; these charts read nothing from it",
+    ("replicaCount",): "a site of the grid is one process, so that it can have one value only",
+}
 _STRAY = "noSuchKey"
 
 
