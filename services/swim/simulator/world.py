@@ -1,0 +1,216 @@
+"""The simulation itself: one queue of happenings in virtual time, and the sites that they happen to."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from swim import events
+from swim.messages import Address
+from swim.parameters import KIND, Parameters
+from swim.simulator.conditions import Conditions
+from swim.simulator.site import Site
+
+Observer = Callable[[float, Site, events.Effect], None]
+
+
+class World:
+    """`names` of sites, each with the first three others as seeds. Nothing happens until `start` and `run`."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        seed: int | str = 0,
+        parameters: Parameters = KIND,
+        active: frozenset[str] = frozenset(),
+    ) -> None:
+        self.now, self.parameters = 0.0, parameters
+        self.rng = random.Random(f"world {seed}")  # noqa: S311 - a seed repeats a run
+        self.conditions = Conditions()
+        self.packets = 0  # datagrams that reached a living site
+        self.acknowledged: Counter[tuple[str, int]] = Counter()  # (tenant, epoch) -> cents
+        self.observers: list[Observer] = []
+        self.taps: list[Callable[[str, bytes], None]] = []  # told every datagram and to whom it goes
+        self.sites = {
+            name: Site(name, (f"10.0.{at // 250}.{at % 250 + 1}", 7946), parameters, str(seed), active)
+            for at, name in enumerate(names)
+        }
+        self._by_address = {site.address: site for site in self.sites.values()}
+        for site in self.sites.values():
+            others = [other.address for other in self.sites.values() if other is not site]
+            site.seeds = tuple(others[:3])
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._wakes: dict[str, float] = {}  # site -> when it is woken next
+        self._streams: dict[tuple[str, int], tuple[Site, int]] = {}  # (site, its id) -> the other end
+        self._inbound = itertools.count(1)
+
+    def at(self, delay: float, call: Callable[[], None]) -> None:
+        """Call in `delay` virtual seconds."""
+        heapq.heappush(self._queue, (self.now + delay, next(self._order), call))
+
+    def run(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
+        """Let time pass, or stop when `until` holds, which is asked after each happening; whether it held."""
+        end, queue = self.now + seconds, self._queue
+        while queue and queue[0][0] <= end:
+            self.now, _, call = heapq.heappop(queue)
+            call()
+            if until and until():
+                return True
+        self.now = end
+        return bool(until and until())
+
+    def start(self, *names: str) -> None:
+        """Start these sites, or all; after a kill with what they had on disk."""
+        for name in names or self.sites:
+            site = self.sites[name]
+            site.start()
+            for event in (*site.recovered(), events.Start()):
+                self.tell(name, event)
+
+    def kill(self, name: str) -> None:
+        """As by SIGKILL: nothing more is said, and only the disk stays."""
+        site = self.sites[name]
+        site.node = None
+        self._wakes.pop(name, None)
+        for holder, stream in list(self._streams):
+            if holder == name:
+                self._close(site, stream)
+
+    def move(self, name: str, host: str) -> None:
+        """The next start is at this address, as that of a pod which is made anew."""
+        site = self.sites[name]
+        site.address = host, site.address[1]
+        self._by_address[site.address] = site
+
+    def spend(self, name: str, tenant: str, cents: int) -> None:
+        """A spend at a living site, acknowledged once it is on disk."""
+        site = self.sites[name]
+        event = site.spend(tenant, cents)
+        self.acknowledged[tenant, site.epoch] += cents
+        self.tell(name, event)
+
+    def publish(self, name: str, payload: bytes) -> None:
+        self.tell(name, self.sites[name].publish(payload))
+
+    def set_epoch(self, name: str, epoch: int) -> None:
+        self.sites[name].epoch = epoch
+        self.tell(name, events.EpochSet(epoch))
+
+    def jump(self, name: str, seconds: float) -> None:
+        """The site's clock jumps."""
+        self.sites[name].offset += seconds
+        self._wake(self.sites[name])
+
+    def cut(self, one: Sequence[str], other: Sequence[str], both_ways: bool = True) -> None:
+        """Nothing passes from `one` to `other` any more, nor back if both ways."""
+        pairs = set(itertools.product(one, other))
+        self.conditions.cut |= pairs | {(b, a) for a, b in pairs if both_ways}
+
+    def heal(self) -> None:
+        self.conditions.cut.clear()
+
+    def tell(self, name: str, event: events.Event) -> None:
+        """Give a living site an event, and do what it wants done."""
+        site = self.sites[name]
+        node = site.node
+        if node is None:
+            return
+        for effect in node.step(self.now + site.offset, event):
+            self._do(site, effect)
+        self._wake(site)
+
+    def inject(self, name: str, data: bytes) -> None:
+        """A datagram from nowhere."""
+        self.packets += self.sites[name].node is not None
+        self.tell(name, events.Datagram(data))
+
+    def living(self) -> list[Site]:
+        return [site for site in self.sites.values() if site.node]
+
+    def _wake(self, site: Site) -> None:
+        assert site.node
+        due = max(self.now, site.node.deadline - site.offset)
+        if due == self._wakes.get(site.name):
+            return
+        self._wakes[site.name] = due
+
+        def wake() -> None:
+            if self._wakes.get(site.name) == due:
+                del self._wakes[site.name]
+                self.tell(site.name, events.Tick())
+
+        self.at(due - self.now, wake)
+
+    def _do(self, site: Site, effect: events.Effect) -> None:
+        if isinstance(effect, events.Send):
+            self._send(site, effect)
+        elif isinstance(effect, events.OpenStream):
+            self._open(site, effect)
+        elif isinstance(effect, events.StreamSend):
+            self._pass(site, effect.stream, effect.data, effect.last)
+        elif isinstance(effect, events.CloseStream):
+            self._close(site, effect.stream)
+        elif isinstance(effect, events.Resolve):
+            self.at(0, lambda: self.tell(site.name, events.Resolved(site.seeds)))
+        else:
+            site.keep(effect)
+            for observe in self.observers:
+                observe(self.now, site, effect)
+
+    def _send(self, site: Site, effect: events.Send) -> None:
+        for tap in self.taps:
+            tap(site.name, effect.data)
+        other = self._at(effect.address)
+        if other is None or not self.conditions.passes(site.name, other.name):
+            return
+        for delay in self.conditions.delays(self.rng):
+            self.at(delay, lambda: self.inject(other.name, effect.data))
+
+    def _at(self, address: Address) -> Site | None:
+        """Who listens there now."""
+        site = self._by_address.get(address)
+        return site if site and site.address == address else None
+
+    def _open(self, site: Site, effect: events.OpenStream) -> None:
+        other = self._at(effect.address)
+        failed = events.StreamFailed(effect.stream)
+        if other is None or other.node is None:
+            self.at(self.conditions.stream_delay(self.rng), lambda: self.tell(site.name, failed))
+            return
+        there = -next(self._inbound)
+        self._streams[site.name, effect.stream] = other, there
+        self._streams[other.name, there] = site, effect.stream
+        self.at(self.parameters.stream_timeout, lambda: self._time_out(site, effect.stream))
+        self._pass(site, effect.stream, effect.data, last=False)
+
+    def _pass(self, site: Site, stream: int, data: bytes, last: bool) -> None:
+        """One frame to the other end of a stream. Both ways must be open, for acknowledgements."""
+        end = self._streams.get((site.name, stream))
+        if end is None:
+            return
+        other, there = end
+        if not (self.conditions.passes(site.name, other.name) and self.conditions.passes(other.name, site.name)):
+            return
+        if last:
+            del self._streams[site.name, stream]
+
+        def arrive() -> None:
+            if (other.name, there) in self._streams:
+                self.tell(other.name, events.StreamData(there, data))
+
+        self.at(self.conditions.stream_delay(self.rng), arrive)
+
+    def _close(self, site: Site, stream: int) -> None:
+        end = self._streams.pop((site.name, stream), None)
+        if end and self._streams.pop((end[0].name, end[1]), None) and end[1] > 0:
+            self.tell(end[0].name, events.StreamFailed(end[1]))
+
+    def _time_out(self, site: Site, stream: int) -> None:
+        end = self._streams.pop((site.name, stream), None)
+        if end:
+            self._streams.pop((end[0].name, end[1]), None)
+            self.tell(site.name, events.StreamFailed(stream))

@@ -1,0 +1,1 @@
+"""Tests of the gossip: rules and codec alone, the nodes in simulated sites, and the shell on loopback."""
