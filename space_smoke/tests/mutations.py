@@ -1,7 +1,7 @@
 """What turns each assertion of each scenario red: the one source of docs/mutations.md is `mutation_rows`.
 
-A check that was never seen red does not count. Run as a module: `page` writes the table, `spoiled SCENARIO CHECK FOLDER`
-writes the scenario with that check's spoiling, for `space_smoke run --scenarios FOLDER SCENARIO`.
+A check that was never seen red does not count. Run as a module: `page` writes the table, `spoiled SCENARIO CHECK FOLDER [N]`
+writes the scenario with that check's spoiling (or its N-th one), for `space_smoke run --scenarios FOLDER SCENARIO`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def page() -> str:
         [
             "# Mutations",
             "",
-            "What turns each assertion red. Made from `space_smoke/tests/mutation_rows.py` by `python -m space_smoke.tests.mutations page`;",
+            "What turns each assertion red. Made from `space_smoke/tests/mutation_rows` by `python -m space_smoke.tests.mutations page`;",
             "a test compares both, and that every check of every scenario stands here.",
             "",
             "A *switch* is a planted defect: of the services in `SPACE_MUTATION` (the charts' value `mutation`), of the harness in",
             "`SPACE_SMOKE_MUTATION`. A *spoiling* changes one place of the scenario, so that the bench is not what is claimed:",
-            "`python -m space_smoke.tests.mutations spoiled SCENARIO CHECK FOLDER` writes it for `run --scenarios FOLDER`.",
+            "`python -m space_smoke.tests.mutations spoiled SCENARIO CHECK FOLDER [N]` writes it for `run --scenarios FOLDER` (the N-th of a check).",
             "",
             "| scenario | check | broken | by |",
             "|---|---|---|---|",
@@ -81,11 +81,10 @@ def spoiled(document: Mapping[str, Any], spoiling: Spoiling) -> dict[str, Any]:
     return made
 
 
-def write_spoiled(scenario: str, check: str, folder: Path) -> Path:
-    """A folder of scenarios that holds this one alone, spoiled for one check."""
-    row = next(row for row in ROWS if (row.scenario, row.check) == (scenario, check) and row.spoiling is not None)
+def write_spoiled(row: Row, folder: Path) -> Path:
+    """A folder of scenarios that holds this one alone, spoiled."""
     assert row.spoiling is not None
-    area, name = scenario.split(".")
+    area, name = row.scenario.split(".")
     document = yaml.safe_load((SCENARIOS / area / f"{name}.yaml").read_text())
     path = folder / area / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,5 +96,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["page"]:
         PAGE.write_text(page())
     else:
-        _, scenario_id, check_label, target = sys.argv[1:]
-        write_spoiled(scenario_id, check_label, Path(target))
+        _, scenario_id, check_label, target, *number = sys.argv[1:]
+        named = [one for one in ROWS if (one.scenario, one.check) == (scenario_id, check_label) and one.spoiling]
+        write_spoiled(named[int(number[0]) - 1 if number else 0], Path(target))

@@ -1,4 +1,8 @@
-"""A real Kind bench, and the command as a user types it. Nothing here is faked, and nothing is skipped: no bench, no pass."""
+"""A real Kind bench, and the command as a user types it. Nothing here is faked, and nothing is skipped: no bench, no pass.
+
+SPACE_SMOKE_BENCH names the bench, or several with commas between them: then as many processes may work side by side
+(`pytest -n 2 --dist loadfile`), each on a bench of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,24 @@ from space_smoke.engine import suite
 from space_smoke.model import objects
 
 PROJECT = Path(__file__).resolve().parents[3]
-BENCH = os.environ.get("SPACE_SMOKE_BENCH", "space-smoke")
+BENCHES = os.environ.get("SPACE_SMOKE_BENCH", "space-smoke").split(",")
+BENCH = BENCHES[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % len(BENCHES)]
 LIMITER = "local.rate_limiters_enforce_and_fail_open"
 API = objects.Ref("apps/v1", "Deployment", "space", "space-api")
 REDIS = objects.Ref("apps/v1", "Deployment", "space", "space-redis")
 LEASE = objects.Ref("coordination.k8s.io/v1", "Lease", "space-smoke", "public-api-mutation")
+
+
+# Files whose tests take longest, so that two processes end at about the same time.
+LONGEST_FIRST = ("test_mutations", "test_drills", "test_scenarios")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > len(BENCHES) and config.option.markexpr == "kind":
+        raise pytest.UsageError(
+            f"SPACE_SMOKE_BENCH={','.join(BENCHES)}: {workers} processes need a bench each; pytest -n {len(BENCHES)}"
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,6 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.kind)
             item.add_marker(pytest.mark.timeout(600))
+    items.sort(key=lambda item: item.path.stem not in LONGEST_FIRST)
 
 
 @pytest.fixture(scope="session")

@@ -1,33 +1,72 @@
-"""Each assertion of the limiter scenario has been seen red: with one defect switched on, its own check says so."""
+"""Assertions of scenarios are seen red on a real bench: with one thing broken, its own check says so, and nothing is left.
+
+What is broken, and by what, is the table `space_smoke.tests.mutation_rows`. Of each kind of check the first row is tried
+every time; `SPACE_SMOKE_MUTATIONS=all` tries the whole table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from space_smoke.bench import cache, kube, proc, register, tools, wait
+from space_smoke.model import objects
+from space_smoke.tests import mutations
 from space_smoke.tests.kind import conftest
 
-# The switch, and a check that must not pass with it. The last one is a switch of the harness itself.
-SERVICE_MUTATIONS = {
-    "ttl-floor": "token-bucket drain",
-    "whole-second-clock": "token-bucket drain",
-    "lost-release-on-exception": "concurrency-cap hold-after-errors",
-    "retrying-redis-client": "all-admitted open-connects",
-    "unknown-client-own-bucket": "concurrency-cap strangers",
-    "no-retry-after": "token-bucket drain",
-    "sticky-fail-open": "refused-on-each-pod again",
-}
-ROLLOUT_MUTATION = ("rollout-ignores-old-pods", "current-pods")
+Broken = Sequence[mutations.Row]  # rows of one scenario that are broken by the same thing: one run shows them all
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _sound_afterwards(cluster: kube.Kube, chart_env: list[Any]) -> Iterator[None]:
-    """One defect replaces the one before it; after the last there is none, as `chart_env` saw it before the first."""
-    yield
-    _install(cluster, "")
+def _runs() -> list[Broken]:
+    """By release and switch, so that neighbours share an upgrade."""
+    rows = [row for row in mutations.ROWS if row.switch or row.spoiling]
+    if os.environ.get("SPACE_SMOKE_MUTATIONS", "") != "all":
+        firsts = {row.check.split()[0]: row for row in reversed(rows)}
+        rows = [row for row in rows if row in firsts.values()]
+    ordered = sorted(rows, key=_broken)
+    return [list(group) for _, group in itertools.groupby(ordered, key=_broken)]
+
+
+def _broken(row: mutations.Row) -> tuple[str, str, str, str]:
+    return "" if row.harness else row.release * bool(row.switch), row.switch, row.scenario, repr(row.spoiling)
+
+
+def _named(rows: Broken) -> str:
+    return f"{rows[0].switch or 'spoiled'} {rows[0].scenario} {', '.join(row.check for row in rows)}"
+
+
+class Services:
+    """The bench's releases, of which one at most has a planted defect."""
+
+    def __init__(self, cluster: kube.Kube) -> None:
+        self._cluster, self._broken = cluster, ("", "")
+
+    def have(self, release: str, switch: str) -> None:
+        if (release, switch) == self._broken:
+            return
+        before, self._broken = self._broken, (release, switch)
+        for name, mutation in ((before[0], ""), (release, switch)):
+            if name and not (name == release and mutation == ""):
+                self._install(name, mutation)
+
+    def _install(self, release: str, mutation: str) -> None:
+        program = str(tools.obtain("helm", lambda *_a, **_k: None))
+        chart = str(cache.PROJECT / "charts" / release)
+        where = ["--namespace", "space", "--kubeconfig", str(register.kubeconfig(conftest.BENCH))]
+        sets = ["--reuse-values", "--set", f"mutation={mutation}"]
+        proc.run([program, "upgrade", release, chart, *where, *sets], timeout_s=120)
+        wait.rollout(self._cluster, objects.Ref("apps/v1", "Deployment", "space", release), timeout_s=90)
+
+
+@pytest.fixture(scope="module")
+def services(cluster: kube.Kube, chart_env: list[object]) -> Iterator[Services]:
+    made = Services(cluster)
+    yield made
+    made.have("", "")
     assert conftest.env_of(cluster) == chart_env
 
 
@@ -37,38 +76,23 @@ def _nothing_is_left_by_any_test() -> None:
     is judged by its check `nothing-left`."""
 
 
-@pytest.fixture
-def mutated(cluster: kube.Kube, request: pytest.FixtureRequest) -> str:
-    """The bench with one defect in its services."""
-    _install(cluster, request.param)
-    return str(request.param)
-
-
-def _install(cluster: kube.Kube, mutation: str) -> None:
-    program = str(tools.obtain("helm", lambda *_a, **_k: None))
-    chart = str(cache.PROJECT / "charts/space-api")
-    where = ["--namespace", "space", "--kubeconfig", str(register.kubeconfig(conftest.BENCH))]
-    sets = ["--reuse-values", "--set", f"mutation={mutation}"]
-    proc.run([program, "upgrade", "space-api", chart, *where, *sets], timeout_s=120)
-    wait.rollout(cluster, conftest.API, timeout_s=90)
-
-
-def test_a_rollout_wait_that_ignores_old_pods_is_noticed(start: conftest.Start) -> None:
-    """Before the others: the services are sound."""
-    mutation, check = ROLLOUT_MUTATION
-    _must_be_red(start, check, {"SPACE_SMOKE_MUTATION": mutation})
-
-
-@pytest.mark.parametrize(("mutated", "check"), SERVICE_MUTATIONS.items(), indirect=["mutated"])
-def test_a_defect_of_the_services_turns_its_check_red(start: conftest.Start, mutated: str, check: str) -> None:
-    _must_be_red(start, check, {})
-
-
-def _must_be_red(start: conftest.Start, check: str, env: dict[str, str]) -> None:
+@pytest.mark.parametrize("rows", _runs(), ids=_named)
+def test_what_is_broken_turns_its_checks_red(
+    services: Services, start: conftest.Start, rows: Broken, tmp_path: Path
+) -> None:
+    first = rows[0]
+    services.have("" if first.harness or not first.switch else first.release, "" if first.harness else first.switch)
+    more: list[str] = []
+    if first.spoiling:
+        mutations.write_spoiled(first, tmp_path / "scenarios")
+        more = ["--scenarios", str(tmp_path / "scenarios")]
+    env = {"SPACE_SMOKE_MUTATION": first.switch} if first.harness else {}
+    scenario = conftest.LIMITER if first.scenario == mutations.EVERY else first.scenario
     # The upgrade that brought the defect was waited for; what the gate adds to that is not what is tried here.
-    started = start("run", conftest.LIMITER, "--rest", "1s", env=env)
-    ended = started.end()
+    started = start("run", scenario, "--rest", "1s", *more, env=env)
+    ended = started.end(timeout_s=500)
     assert ended.code == 1, ended.shown
     judged = {e["data"]["check"]: e["data"] for e in conftest.events(started.runs) if e["kind"] == "verdict"}
-    assert judged[check]["judged"] == "fail", judged[check]
+    for row in rows:
+        assert judged[row.check]["judged"] == "fail", judged[row.check]
     assert judged["nothing-left"]["judged"] == "pass"

@@ -62,7 +62,7 @@ def test_each_switch_exists_or_is_wanted_and_none_is_wanted_that_exists() -> Non
 
 @pytest.mark.parametrize("row", SPOILED, ids=lambda row: f"{row.scenario} {row.check}")
 def test_a_spoiled_scenario_is_a_right_one_that_differs(row: mutations.Row, tmp_path: Path) -> None:
-    path = mutations.write_spoiled(row.scenario, row.check, tmp_path)
+    path = mutations.write_spoiled(row, tmp_path)
     (made,) = load.scenarios(tmp_path, suite.tables())
     assert made.id == row.scenario
     area, name = row.scenario.split(".")
