@@ -94,7 +94,9 @@ def test_many_requests_together_lose_no_more_to_a_black_hole_than_one(redis_serv
             redis_server.resume()
             return [seconds for _, seconds in made]
 
-    assert max(limiting.run(work())) <= 0.3  # the budget, and the time of 100 requests on one thread
+    assert (
+        max(limiting.run(work())) <= 0.5
+    )  # the budget, and the time of 100 requests on one thread; in turn they would take 17 s
 
 
 def test_a_reply_that_came_too_late_was_charged_once_and_leaves_no_lease(redis_server: stores.Redis) -> None:

@@ -43,12 +43,12 @@ def read(target: objects.Object, field: Mapping[str, Any]) -> objects.Json:
     found = _container(target, field)
     if found is None:
         return {}
-    entries = {entry["name"]: dict(entry) for entry in found[1].get("env") or ()}
+    entries = {entry["name"]: _stored(entry) for entry in found[1].get("env") or ()}
     return {name: {"entry": entries[name]} if name in entries else {"absent": True} for name in field["names"]}
 
 
 def wanted(arguments: scenario.Arguments, field: Mapping[str, Any]) -> objects.Json:
-    return {name: {"entry": {"name": name, "value": arguments["env"][name]}} for name in field["names"]}
+    return {name: {"entry": _stored({"name": name, "value": arguments["env"][name]})} for name in field["names"]}
 
 
 def write(target: objects.Object, field: Mapping[str, Any], value: objects.Json) -> list[objects.Operation]:
@@ -82,6 +82,11 @@ def _shown(change: Mapping[str, Any]) -> str:
         return "(unset)"
     entry = change["entry"]
     return "(from a reference)" if "valueFrom" in entry else repr(entry.get("value", ""))
+
+
+def _stored(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry as the API server keeps it: an empty value is left out (`value` is omitempty in core/v1 EnvVar)."""
+    return {key: content for key, content in entry.items() if not (key == "value" and content == "")}
 
 
 def _container(target: objects.Object, field: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:

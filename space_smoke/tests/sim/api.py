@@ -219,11 +219,20 @@ def _stored(thing: Thing) -> Thing:
     if spec.get("replicas") is None:
         spec = {**spec, "replicas": 1}
     containers = spec["template"]["spec"]["containers"]
-    if any("env" in container and not container["env"] for container in containers):
-        containers = [{k: v for k, v in entry.items() if k != "env" or v} for entry in containers]
+    if any("env" in container and _leaves_out(container["env"]) for container in containers):
+        containers = [_container(entry) for entry in containers]
         template = spec["template"]
         spec = {**spec, "template": {**template, "spec": {**template["spec"], "containers": containers}}}
     return thing if spec is thing["spec"] else {**thing, "spec": spec}
+
+
+def _leaves_out(env: list[Mapping[str, Any]]) -> bool:
+    return not env or any(entry.get("value") == "" for entry in env)
+
+
+def _container(entry: Mapping[str, Any]) -> dict[str, Any]:
+    kept = [{k: v for k, v in one.items() if k != "value" or v != ""} for one in entry.get("env") or ()]
+    return {k: (kept if k == "env" else v) for k, v in entry.items() if k != "env" or kept}
 
 
 def _invalid(thing: Thing) -> str:

@@ -174,6 +174,14 @@ def an_empty_list_of_variables_is_not_stored(server: Server, name: str) -> None:
     assert "env" not in after["spec"]["template"]["spec"]["containers"][0]
 
 
+def an_empty_value_of_a_variable_is_not_stored(server: Server, name: str) -> None:
+    ref, _ = _made(server, deployment(name))
+    env = ("spec", "template", "spec", "containers", 0, "env")
+    status, after = server.patch(ref, objects.put([{"name": "A", "value": ""}, {"name": "B", "value": "1"}], *env))
+    assert status == 200
+    assert after["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "A"}, {"name": "B", "value": "1"}]
+
+
 def replicas_that_are_removed_come_back_as_one_and_are_never_negative(server: Server, name: str) -> None:
     ref, _ = _made(server, deployment(name))
     assert server.patch(ref, objects.put(-1, "spec", "replicas"))[0] == 422
@@ -211,6 +219,7 @@ CASES: tuple[Callable[[Server, str], None], ...] = (
     a_name_that_is_used_again_has_another_uid,
     generation_grows_with_spec_and_annotations_of_a_deployment_and_not_with_its_labels,
     an_empty_list_of_variables_is_not_stored,
+    an_empty_value_of_a_variable_is_not_stored,
     replicas_that_are_removed_come_back_as_one_and_are_never_negative,
     a_variable_has_a_value_or_a_reference,
 )
