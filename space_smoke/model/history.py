@@ -112,3 +112,9 @@ def of_kind(events: Iterable[Event], kind: str) -> Iterator[Event]:
 def requests(events: Iterable[Event], load: str) -> list[Event]:
     """The requests of one load by their name, in the order they were answered."""
     return [event for event in of_kind(events, "request") if event.data.get("load") == load]
+
+
+def of_this_scenario(events: Sequence[Event]) -> Sequence[Event]:
+    """The events since the last scenario began: a run holds several, and names of loads are their own in each."""
+    starts = [at for at, event in enumerate(events) if event.kind == "scenario-started"]
+    return events[starts[-1] :] if starts else events

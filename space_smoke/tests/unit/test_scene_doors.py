@@ -9,6 +9,7 @@ import pytest
 
 from space_smoke.bench import kube
 from space_smoke.engine import scene
+from space_smoke.loads import ecw_create
 from space_smoke.model import history, scenario
 
 
@@ -68,3 +69,16 @@ def test_a_load_asks_the_service_that_it_names_and_the_public_api_when_it_names_
         f"services/{service}:8080/proxy/metrics",
         "services/space-admin-api:8080/proxy/v1/tokens",
     ]
+
+
+def test_a_load_sees_what_this_scenario_did_and_nothing_of_the_one_before() -> None:
+    past = history.History(lambda: 0.0)
+    past.emit("scenario-started", scenario="local.before")
+    past.emit("request", load="base", made="of-before")
+    past.emit("scenario-started", scenario="local.tried")
+    past.emit("request", load="base", made="of-this")
+    on = scene.Scene(
+        cast(kube.Kube, Cluster()), "space", past.emit, past.clock, 0.0, 0, past=lambda: tuple(past.events)
+    )
+    flow = on.prepared(scenario.Load("hold", "ecw-connect", {}), threading.Event())
+    assert ecw_create.kept(flow, "base") == ["of-this"]
