@@ -46,4 +46,7 @@ IFS=, read -ra benches <<<"$SPACE_SMOKE_BENCH"
 for bench in "${benches[@]}"; do space_smoke up --name "$bench" --with telemetry; done
 pytest -n 2 -m 'not kind' "$@"
 echo "== tests on ${#benches[@]} Kind benches"
-pytest -n "${#benches[@]}" --dist loadfile --no-loadscope-reorder -m kind --durations=30 "$@"
+pytest -n "${#benches[@]}" --dist loadfile --no-loadscope-reorder -m 'kind and not alone' --durations=30 "$@"
+echo "== tests that need the machine for themselves"
+for bench in "${benches[@]:1}"; do space_smoke down --name "$bench"; done
+pytest -m 'kind and alone' --durations=10 "$@"

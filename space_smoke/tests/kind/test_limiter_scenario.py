@@ -13,6 +13,8 @@ import pytest
 from space_smoke.bench import kube
 from space_smoke.tests.kind import conftest
 
+pytestmark = pytest.mark.alone
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:

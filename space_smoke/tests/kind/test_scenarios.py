@@ -1,6 +1,7 @@
-"""Every scenario that is shipped passes on a real bench, all of them by one command, as their users run them.
+"""Every scenario that is shipped passes on a real bench, many by one command, as their users run them.
 
-SPACE_SMOKE_ORDERS=2 runs them once more, the other way round, on the same bench. The limiter scenario has a file of its own.
+Those of the limiters' store judge what a decision may take, so they have the machine for themselves; the limiter scenario has
+a file of its own. SPACE_SMOKE_ORDERS=2 runs all once more, the other way round, on the same bench.
 """
 
 from __future__ import annotations
@@ -8,36 +9,46 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from space_smoke import suite
-from space_smoke.bench import kube
 from space_smoke.tests.kind import conftest
 
-IDS = [the.id for the in suite.choose() if the.id != conftest.LIMITER]
-ORDERS = (IDS, IDS[::-1])[: int(os.environ.get("SPACE_SMOKE_ORDERS", "1"))]
+ALONE = ["local.limiter_store_faults", "local.redis_restart_and_script_flush"]
+BESIDE = [the.id for the in suite.choose() if the.id not in (conftest.LIMITER, *ALONE)]
+ORDERS = int(os.environ.get("SPACE_SMOKE_ORDERS", "1"))
 _LONG_S = 1500
 
 Results = Mapping[str, Any]
 
 
-@pytest.fixture(scope="module", params=ORDERS, ids=("in order", "in reverse")[: len(ORDERS)])
-def results(cluster: kube.Kube, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Results:
+def ran(ids: list[str], folder: Path) -> Results:
     """Of each scenario what the report says of it, and under "" how the command ended."""
-    started = conftest.started(tmp_path_factory.mktemp("all"), "run", *request.param)
+    started = conftest.started(folder, "run", *ids)
     ended = started.end(timeout_s=_LONG_S)
     report = json.loads(next(started.runs.glob("*/report.json")).read_text())
     return {"": ended, **{one["id"]: one for one in report["scenarios"]}}
 
 
+def judged(found: Results, ids: list[str]) -> None:
+    assert {one: found[one]["outcome"] for one in ids} == dict.fromkeys(ids, "PASS"), found[""].shown
+    assert found[""].code == 0
+    assert "0 open faults" in found[""].out.splitlines()[-1]
+
+
 @pytest.mark.timeout(_LONG_S + 60)
-@pytest.mark.parametrize("the", IDS)
-def test_the_scenario_passes(results: Results, the: str) -> None:
-    assert results[the]["outcome"] == "PASS", results[""].shown
+@pytest.mark.parametrize("order", [1, -1][:ORDERS])
+@pytest.mark.usefixtures("cluster")
+def test_every_scenario_passes_and_leaves_nothing(tmp_path: Path, order: int) -> None:
+    judged(ran(BESIDE[::order], tmp_path), BESIDE)
 
 
-def test_nothing_is_left_after_all_of_them(results: Results) -> None:
-    assert results[""].code == 0
-    assert "0 open faults" in results[""].out.splitlines()[-1]
+@pytest.mark.alone
+@pytest.mark.timeout(_LONG_S + 60)
+@pytest.mark.parametrize("order", [1, -1][:ORDERS])
+@pytest.mark.usefixtures("cluster")
+def test_the_scenarios_of_the_limiters_store_pass_and_leave_nothing(tmp_path: Path, order: int) -> None:
+    judged(ran(ALONE[::order], tmp_path), ALONE)
