@@ -42,11 +42,12 @@ _FINISH = (
     "UPDATE operations SET state = %(state)s, result = %(result)s, error = %(error)s, claimed_until = NULL,"
     " updated_at = now()"
 )
+# Materialized: as a plain subquery the choice may be made anew for each row, and more than `limit` rows be removed.
 _PRUNE = (
-    "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE state IN ('succeeded', 'failed')"
+    "WITH old AS MATERIALIZED (SELECT id FROM operations WHERE state IN ('succeeded', 'failed')"
     "  AND updated_at < now() - make_interval(secs => %(keep_s)s)"
     "  ORDER BY updated_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"
-    " RETURNING id::text"
+    " DELETE FROM operations USING old WHERE operations.id = old.id RETURNING operations.id::text"
 )
 
 
