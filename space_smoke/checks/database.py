@@ -8,13 +8,16 @@ from typing import Any
 from space_smoke.checks import facts, say
 from space_smoke.model import history, kinds, scenario, verdict
 
-LOAD: kinds.Schema = {"type": "string", "description": "the postgres-profile load"}
+_LOAD: kinds.Schema = {"type": "string", "description": "the postgres-profile load"}
 Seen = history.Event
+Judge = Callable[
+    [scenario.Check, Sequence[history.Event], scenario.Scenario], verdict.Verdict
+]  # as kinds.CheckKind has it
 
 
 def judging(
     judge: Callable[[scenario.Check, Seen], verdict.Verdict],
-) -> Callable[[scenario.Check, Sequence[history.Event], scenario.Scenario], verdict.Verdict]:
+) -> Judge:
     """A judge of the load's one event; without it, or with a load that did not end, nothing is known."""
 
     def judged(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
@@ -25,6 +28,17 @@ def judging(
         return say.unknown(check, f"load {load} read no database") if seen is None else judge(check, seen)
 
     return judged
+
+
+def kind(name: str, summary: str, judge: Judge, **more: kinds.Schema) -> kinds.CheckKind:
+    """A kind that judges such a load; `more` are its other arguments, which must all be given."""
+    schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["load", *more],
+        "properties": {"load": _LOAD, **more},
+    }
+    return kinds.CheckKind(name=name, summary=summary, schema=schema, judge=judge, looks_at="load")
 
 
 def part(seen: Seen, *keys: str) -> Mapping[str, Any]:

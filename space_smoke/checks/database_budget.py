@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from space_smoke.checks import database, say
-from space_smoke.model import kinds, scenario, verdict
+from space_smoke.model import scenario, verdict
 
 
 @database.judging
@@ -52,15 +52,8 @@ def _over(seen: database.Seen, shares: Mapping[str, int]) -> Iterator[str]:
             yield f"{pod}: {count}, its share is {shares[owner]}"
 
 
-KIND = kinds.CheckKind(
-    name="database-budget",
-    summary="the pools of all clients fit into the server's connections, and no pod takes more than its share",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load"],
-        "properties": {"load": database.LOAD},
-    },
-    judge=judge,
-    looks_at="load",
+KIND = database.kind(
+    "database-budget",
+    "the pools of all clients fit into the server's connections, and no pod takes more than its share",
+    judge,
 )

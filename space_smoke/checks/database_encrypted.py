@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from space_smoke.checks import database, say
-from space_smoke.model import kinds, scenario, verdict
+from space_smoke.model import scenario, verdict
 
 _PROTOCOLS = ("TLSv1.2", "TLSv1.3")  # as pg_stat_ssl.version has them, oldest first; what is older is not listed
 
@@ -34,24 +34,15 @@ def _protocol(backend: Mapping[str, Any]) -> str:
     return str(backend.get("protocol")) if backend.get("tls") is True else "no TLS"
 
 
-KIND = kinds.CheckKind(
-    name="database-encrypted",
-    summary="every connection of a role speaks TLS, of the stated version or later",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load", "at_least", "clients"],
-        "properties": {
-            "load": database.LOAD,
-            "at_least": {"enum": list(_PROTOCOLS), "description": "the oldest protocol that will do"},
-            "clients": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-                "description": "workloads of which each must have a connection, or nothing is known",
-            },
-        },
+KIND = database.kind(
+    "database-encrypted",
+    "every connection of a role speaks TLS, of the stated version or later",
+    judge,
+    at_least={"enum": list(_PROTOCOLS), "description": "the oldest protocol that will do"},
+    clients={
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "string"},
+        "description": "workloads of which each must have a connection, or nothing is known",
     },
-    judge=judge,
-    looks_at="load",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from space_smoke.checks import database, say
-from space_smoke.model import kinds, scenario, verdict
+from space_smoke.model import scenario, verdict
 
 _RIGHTS = ("superuser", "creates_roles", "creates_databases", "bypasses_row_security", "replicates")
 
@@ -25,15 +25,8 @@ def judge(check: scenario.Check, seen: database.Seen) -> verdict.Verdict:
     return say.passed(check, f"role {role.get('name')} has no special right and owns nothing", [seen.index])
 
 
-KIND = kinds.CheckKind(
-    name="database-role",
-    summary="a role is no superuser, may not make roles or databases, and owns nothing",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load"],
-        "properties": {"load": database.LOAD},
-    },
-    judge=judge,
-    looks_at="load",
+KIND = database.kind(
+    "database-role",
+    "a role is no superuser, may not make roles or databases, and owns nothing",
+    judge,
 )

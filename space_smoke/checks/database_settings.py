@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from space_smoke.checks import database, say
-from space_smoke.model import kinds, scenario, verdict
+from space_smoke.model import scenario, verdict
 
 
 @database.judging
@@ -38,15 +38,8 @@ def _fits(wanted: Any, found: Any) -> bool:
     return found in wanted if isinstance(wanted, list | tuple) else found == wanted
 
 
-KIND = kinds.CheckKind(
-    name="database-settings",
-    summary="a Postgres has the declared version, settings and extensions",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load"],
-        "properties": {"load": database.LOAD},
-    },
-    judge=judge,
-    looks_at="load",
+KIND = database.kind(
+    "database-settings",
+    "a Postgres has the declared version, settings and extensions",
+    judge,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from space_smoke.checks import database, say
-from space_smoke.model import kinds, scenario, verdict
+from space_smoke.model import scenario, verdict
 
 
 @database.judging
@@ -29,21 +29,12 @@ def judge(check: scenario.Check, seen: database.Seen) -> verdict.Verdict:
     return say.passed(check, f"{folder} lies on the claim {nearest.get('claim')}, which is bound", [seen.index])
 
 
-KIND = kinds.CheckKind(
-    name="database-volume",
-    summary="a folder of the server lies on a volume that is a bound claim",
-    schema={
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["load", "folder"],
-        "properties": {
-            "load": database.LOAD,
-            "folder": {
-                "enum": ["data_directory", "unix_socket_directories"],
-                "description": "the setting that names it",
-            },
-        },
+KIND = database.kind(
+    "database-volume",
+    "a folder of the server lies on a volume that is a bound claim",
+    judge,
+    folder={
+        "enum": ["data_directory", "unix_socket_directories"],
+        "description": "the setting that names it",
     },
-    judge=judge,
-    looks_at="load",
 )

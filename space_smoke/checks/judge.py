@@ -13,7 +13,7 @@ from space_smoke.model import history, scenario, verdict
 
 def judge_all(the: scenario.Scenario, events: Sequence[history.Event]) -> tuple[verdict.Verdict, ...]:
     """One verdict per check, in the scenario's order, then those of `kinds.ALWAYS` that it does not name itself."""
-    own = _stretch(the, events)
+    own = history.of_scenario(events, the.id)
     return tuple(_judge(check, own, the) for check in every_check(the))
 
 
@@ -21,16 +21,6 @@ def every_check(the: scenario.Scenario) -> tuple[scenario.Check, ...]:
     named = {check.kind for check in the.checks}
     added = (scenario.Check(kind, {}, kind) for kind in kinds.ALWAYS if kind not in named)
     return (*the.checks, *added)
-
-
-def _stretch(the: scenario.Scenario, events: Sequence[history.Event]) -> Sequence[history.Event]:
-    """The events of this scenario alone, from its last start to the next scenario's: a run may hold several."""
-    starts = [at for at, event in enumerate(events) if event.kind == "scenario-started"]
-    own = [at for at in starts if events[at].data.get("scenario") == the.id]
-    if not own:
-        return events
-    following = [at for at in starts if at > own[-1]]
-    return events[own[-1] : following[0] if following else len(events)]
 
 
 def _judge(check: scenario.Check, events: Sequence[history.Event], the: scenario.Scenario) -> verdict.Verdict:

@@ -104,7 +104,7 @@ class Scene:
             self.seed,
             stop,
             namespace=self.namespace,
-            past=lambda: history.of_this_scenario(self.past()),
+            past=lambda: history.of_scenario(self.past()),
         )
 
     def drive(self, flow: traffic.Traffic, phase: str) -> None:

@@ -63,8 +63,7 @@ def _helm() -> pathlib.Path:
 
 
 def drive(load: traffic.Traffic, program: Callable[[], pathlib.Path] = _helm) -> None:
-    # The API is asked once in any case: a load without a request has not been there.
-    load.ask(0, "healthz", "GET", "/healthz", timeout_s=10)
+    load.be_there()
     chart, namespace = load.argument("chart"), load.argument("namespace", "default")
     for number, one in enumerate(load.argument("attempts")):
         with cache.scratch() as folder:

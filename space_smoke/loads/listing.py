@@ -35,8 +35,7 @@ KIND = kinds.LoadKind(
 
 
 def drive(load: traffic.Traffic) -> None:
-    # The API is asked once in any case: a load without a request has not been there.
-    load.ask(0, "healthz", "GET", "/healthz", timeout_s=10)
+    load.be_there()
     namespace, uids, versions = load.argument("namespace", "default"), dict[str, str](), dict[str, str]()
     for key, meta in _objects(load.door.cluster):
         uids[key] = meta["uid"]

@@ -43,8 +43,7 @@ def drive(load: traffic.Traffic) -> None:
         if sandbox:
             made.append(sandbox)
 
-    # The API is asked once in any case: a load without a request has not been there.
-    load.ask(0, "healthz", "GET", "/healthz", timeout_s=10)
+    load.be_there()
     load.fan_out(load.argument("requests", 0), load.argument("concurrency", 4), None, one)
     if load.argument("until"):
         _await_pending(load)

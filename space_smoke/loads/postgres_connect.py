@@ -64,8 +64,7 @@ KIND = kinds.LoadKind(
 
 
 def drive(load: traffic.Traffic) -> None:
-    # The API is asked once in any case: a load without a request has not been there.
-    load.ask(0, "healthz", "GET", "/healthz", timeout_s=10)
+    load.be_there()
     cluster, server = load.door.cluster, objects.Ref("apps/v1", "StatefulSet", load.namespace, SERVER)
     for number, one in enumerate(load.argument("attempts")):
         authority = _authority(load) if one["authority"] == "bench" else _stranger(load)

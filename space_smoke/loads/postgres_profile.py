@@ -43,8 +43,7 @@ KIND = kinds.LoadKind(
 
 
 def drive(load: traffic.Traffic) -> None:
-    # The API is asked once in any case: a load without a request has not been there.
-    load.ask(0, "healthz", "GET", "/healthz", timeout_s=10)
+    load.be_there()
     cluster, server = load.door.cluster, objects.Ref("apps/v1", "StatefulSet", load.namespace, SERVER)
     declared = yaml.safe_load(PROFILE.read_text())
     given = _environment(cluster.read(server)["spec"]["template"]["spec"])

@@ -114,7 +114,13 @@ def requests(events: Iterable[Event], load: str) -> list[Event]:
     return [event for event in of_kind(events, "request") if event.data.get("load") == load]
 
 
-def of_this_scenario(events: Sequence[Event]) -> Sequence[Event]:
-    """The events since the last scenario began: a run holds several, and names of loads are their own in each."""
+def of_scenario(events: Sequence[Event], scenario: str | None = None) -> Sequence[Event]:
+    """The events of one scenario, from its last start to the next scenario's; of the last one when none is named.
+
+    A run holds several, and names of loads are their own in each. Everything, where the scenario never started."""
     starts = [at for at, event in enumerate(events) if event.kind == "scenario-started"]
-    return events[starts[-1] :] if starts else events
+    own = [at for at in starts if scenario in (None, events[at].data.get("scenario"))]
+    if not own:
+        return events
+    following = [at for at in starts if at > own[-1]]
+    return events[own[-1] : following[0] if following else len(events)]

@@ -97,11 +97,7 @@ def test_a_server_as_the_image_runs_it_passes_every_check(cluster: local_postgre
 def test_each_spoiling_turns_its_check_red_and_says_why(
     row: mutations.Row, cluster: local_postgres.Cluster, tmp_path: Path
 ) -> None:
-    assert row.spoiling
-    path = tmp_path / "local" / "postgres_runs_as_deployments_do.yaml"
-    path.parent.mkdir()
-    document = yaml.safe_load((mutations.SCENARIOS / path.relative_to(tmp_path)).read_text())
-    path.write_text(yaml.safe_dump(mutations.spoiled(document, row.spoiling)))
+    mutations.write_spoiled(row, tmp_path)
     (the,) = loading.scenarios(tmp_path, suite.tables())
     found = tried(the, cluster, row.check.split()[1])[row.check]
     assert found.judged == verdict.Judged.FAIL, found.sentence
