@@ -42,9 +42,9 @@ if [ "$kind" != 1 ]; then
 fi
 export SPACE_SMOKE_BENCH=${SPACE_SMOKE_BENCH:-space-smoke,space-smoke-2}
 IFS=, read -ra benches <<<"$SPACE_SMOKE_BENCH"
+pytest -n 2 -m 'not kind' "$@"
 # With telemetry from the start: its scenario would else bring it, and so change the services under later tests.
 for bench in "${benches[@]}"; do space_smoke up --name "$bench" --with telemetry; done
-pytest -n 2 -m 'not kind' "$@"
 echo "== tests on ${#benches[@]} Kind benches"
 pytest -n "${#benches[@]}" --dist loadfile --no-loadscope-reorder -m 'kind and not alone' --durations=30 "$@"
 echo "== tests that need the machine for themselves"

@@ -1,14 +1,15 @@
 """Assertions of scenarios are seen red on a real bench: with one thing broken, its own check says so, and nothing is left.
 
 What is broken, and by what, is the table `space_smoke.tests.mutation_rows`. Of nearly each kind of check the first row is
-tried every time; `SPACE_SMOKE_MUTATIONS=all` tries the whole table.
+tried every time, the switches of one release at once where one scenario shows them; `SPACE_SMOKE_MUTATIONS=all` tries the
+whole table, one defect at a time.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,25 +22,34 @@ from space_smoke.tests.kind import conftest
 # Kinds whose first row takes two minutes, on a scenario that another row is tried on; they are seen red with the whole table.
 _LONG = ("outage-bounded", "readiness-follows")
 
-Broken = Sequence[mutations.Row]  # rows of one scenario that are broken by the same thing: one run shows them all
+Broken = Sequence[mutations.Row]  # rows of one scenario that one run shows
 
 
 def _runs() -> list[Broken]:
     """By release and switch, so that neighbours share an upgrade."""
     rows = [row for row in mutations.ROWS if row.switch or row.spoiling]
-    if os.environ.get("SPACE_SMOKE_MUTATIONS", "") != "all":
-        firsts = {row.check.split()[0]: row for row in reversed(rows)}
-        rows = [row for kind, row in firsts.items() if kind not in _LONG]
-    ordered = sorted(rows, key=_broken)
-    return [list(group) for _, group in itertools.groupby(ordered, key=_broken)]
+    if os.environ.get("SPACE_SMOKE_MUTATIONS", "") == "all":
+        return _grouped(rows, lambda row: (*_place(row), row.switch, repr(row.spoiling)))
+    firsts = {row.check.split()[0]: row for row in reversed(rows)}
+    return _grouped(
+        [row for kind, row in firsts.items() if kind not in _LONG], lambda row: (*_place(row), repr(row.spoiling))
+    )
 
 
-def _broken(row: mutations.Row) -> tuple[str, str, str, str]:
-    return "" if row.harness else row.release * bool(row.switch), row.switch, row.scenario, repr(row.spoiling)
+def _grouped(rows: Sequence[mutations.Row], key: Callable[[mutations.Row], tuple[str, ...]]) -> list[Broken]:
+    return [list(group) for _, group in itertools.groupby(sorted(rows, key=key), key=key)]
+
+
+def _place(row: mutations.Row) -> tuple[str, str]:
+    return "harness" if row.harness else row.release * bool(row.switch), row.scenario
+
+
+def _switches(rows: Broken) -> str:
+    return ",".join(dict.fromkeys(row.switch for row in rows if row.switch))
 
 
 def _named(rows: Broken) -> str:
-    return f"{rows[0].switch or 'spoiled'} {rows[0].scenario} {', '.join(row.check for row in rows)}"
+    return f"{_switches(rows) or 'spoiled'} {rows[0].scenario} {', '.join(row.check for row in rows)}"
 
 
 class Services:
@@ -60,7 +70,7 @@ class Services:
         program = str(tools.obtain("helm", lambda *_a, **_k: None))
         chart = str(cache.PROJECT / "charts" / release)
         where = ["--namespace", "space", "--kubeconfig", str(register.kubeconfig(conftest.BENCH))]
-        sets = ["--reuse-values", "--set", f"mutation={mutation}"]
+        sets = ["--reuse-values", "--set", "mutation=" + mutation.replace(",", "\\,")]
         proc.run([program, "upgrade", release, chart, *where, *sets], timeout_s=120)
         wait.rollout(self._cluster, objects.Ref("apps/v1", "Deployment", "space", release), timeout_s=90)
 
@@ -84,12 +94,13 @@ def test_what_is_broken_turns_its_checks_red(
     services: Services, start: conftest.Start, rows: Broken, tmp_path: Path
 ) -> None:
     first = rows[0]
-    services.have("" if first.harness or not first.switch else first.release, "" if first.harness else first.switch)
+    switches = _switches(rows)
+    services.have("" if first.harness or not switches else first.release, "" if first.harness else switches)
     more: list[str] = []
     if first.spoiling:
         mutations.write_spoiled(first, tmp_path / "scenarios")
         more = ["--scenarios", str(tmp_path / "scenarios")]
-    env = {"SPACE_SMOKE_MUTATION": first.switch} if first.harness else {}
+    env = {"SPACE_SMOKE_MUTATION": switches} if first.harness else {}
     scenario = conftest.LIMITER if first.scenario == mutations.EVERY else first.scenario
     # The upgrade that brought the defect was waited for; what the gate adds to that is not what is tried here.
     started = start("run", scenario, "--rest", "1s", *more, env=env)

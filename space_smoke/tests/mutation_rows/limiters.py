@@ -36,7 +36,12 @@ ROWS: Sequence[Row] = (
         "every unknown client has a bucket of its own",
         "unknown-client-own-bucket",
     ),
-    Row(LIMITER, "all-admitted open-creates", "the store is not gone", spoiling=Spoiling(("faults", 1, "replicas"), 1)),
+    Row(
+        LIMITER,
+        "all-admitted open-creates",
+        "another workload than the store is gone",
+        spoiling=Spoiling(("faults", 1, "target"), "deployment/space-admin-api"),
+    ),
     Row(LIMITER, "all-admitted open-connects", _SLOW_CLIENT, "retrying-redis-client"),
     Row(LIMITER, "refused-on-each-pod again", _STICKY, "sticky-fail-open"),
     Row(LIMITER, "decisions-add-up", _STICKY, "sticky-fail-open"),
