@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 from urllib.parse import parse_qs, urlsplit
 
 from space_smoke.bench import http, kube
@@ -15,6 +15,23 @@ from space_smoke.loads import traffic
 from space_smoke.model import history, scenario
 
 _STATES = {"pause": "paused", "connect": "running"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, as a door was told of it."""
+
+    service: str
+    method: str
+    path: str
+    pod: str | None
+    body: Any
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+class Answers(Protocol):
+    def answer(self, asked: Asked) -> tuple[int, bytes]: ...
 
 
 @dataclass
@@ -27,15 +44,14 @@ class Api:
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
     turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, method: str, path: str, pod: str | None, content: bytes | None) -> tuple[int, bytes]:
+    def answer(self, asked: Asked) -> tuple[int, bytes]:
         with self.turn:
-            self.asked.append((method, path, pod))
+            self.asked.append((asked.method, asked.path, asked.pod))
             if self.down(len(self.asked)):
                 return 503, _json({"error": {"code": "records_unavailable", "message": "try again"}})
-            parts = urlsplit(path)
-            return self._route(
-                method, parts.path.removeprefix("/v1/sandboxes").strip("/").split("/"), parts.query, content
-            )
+            parts = urlsplit(asked.path)
+            words = parts.path.removeprefix("/v1/sandboxes").strip("/").split("/")
+            return self._route(asked.method, words, parts.query, asked.content)
 
     def _route(self, method: str, words: list[str], query: str, content: bytes | None) -> tuple[int, bytes]:
         match method, words:
@@ -66,11 +82,15 @@ class Api:
         return _json({"id": sandbox, "state": self.states[sandbox]})
 
 
+A = TypeVar("A", bound=Answers)
+
+
 @dataclass
-class Door:
+class Door(Generic[A]):
     """What loads know of http.Door."""
 
-    api: Api
+    api: A
+    service: str = "space-api"
     cluster: Any = None
 
     def clock(self) -> float:
@@ -88,7 +108,7 @@ class Door:
         content: bytes | None = None,
     ) -> http.Answer:
         sent_s = self.clock()
-        status, said = self.api.answer(method, path, pod, content)
+        status, said = self.api.answer(Asked(self.service, method, path, pod, body, headers or {}, content))
         return http.Answer(sent_s, self.clock(), self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
 
 
@@ -96,9 +116,13 @@ class Run:
     """A load over the double: `events` grow as it is driven."""
 
     def __init__(self, api: Api | None = None, cluster: object = None) -> None:
-        self.api, self.stop = api or Api(), threading.Event()
+        self.api = api or Api()
+        self._open(self.api, cluster)
+
+    def _open(self, answers: Answers, cluster: object = None) -> None:
+        self.stop = threading.Event()
         self.events: list[history.Event] = []
-        self._door = Door(self.api, cast(kube.Kube, cluster))
+        self._door: Any = Door(answers, cluster=cast(kube.Kube, cluster))
 
     def load(self, kind: str, name: str = "load", **arguments: Any) -> traffic.Traffic:
         return traffic.Traffic(

@@ -7,9 +7,8 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from space_smoke.bench import http
 from space_smoke.loads import tokens
 from space_smoke.tests.unit import api_double
 
@@ -50,11 +49,15 @@ class Native:
     keys: dict[tuple[str, str], str] = field(default_factory=dict)
     turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, service: str, method: str, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
+    def answer(self, asked: api_double.Asked) -> tuple[int, bytes]:
         with self.turn:
-            if service == tokens.ADMIN:
-                return self._admin(method, path, body)
-            return self._public(method, path, body, headers.get(tokens.HEADER, ""))
+            status, said = self._said(asked)
+        return status, b"" if said is None else json.dumps(said).encode()
+
+    def _said(self, asked: api_double.Asked) -> tuple[int, Any]:
+        if asked.service == tokens.ADMIN:
+            return self._admin(asked.method, asked.path, asked.body)
+        return self._public(asked.method, asked.path, asked.body, asked.headers.get(tokens.HEADER, ""))
 
     def _admin(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if method == "DELETE":
@@ -119,41 +122,12 @@ class Native:
         return tenant == owner or ("tenant" in self.defects and owner != "nobody")
 
 
-@dataclass
-class Door:
-    """What loads know of http.Door, to either service."""
-
-    native: Native
-    service: str = "space-api"
-    cluster: Any = None
-
-    def clock(self) -> float:
-        return time.monotonic()
-
-    def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        pod: str | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        timeout_s: float = 30.0,
-        content: bytes | None = None,
-    ) -> http.Answer:
-        sent_s = self.clock()
-        status, said = self.native.answer(self.service, method, path, body, headers or {})
-        data = b"" if said is None else json.dumps(said).encode()
-        return http.Answer(sent_s, self.clock(), self.clock(), status, {"x-space-pod": "space-api-a"}, data)
-
-
 class Run(api_double.Run):
     """Loads over the native double."""
 
     def __init__(self, native: Native | None = None) -> None:
-        super().__init__()
         self.native = native or Native()
-        self._door = cast(Any, Door(self.native))
+        self._open(self.native)
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

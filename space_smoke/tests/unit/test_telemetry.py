@@ -45,7 +45,7 @@ NOTHING = {telemetry.LOGS_PORT: "", telemetry.METRICS_PORT: json.dumps({"status"
 
 
 @dataclass
-class Door(api_double.Door):
+class Door(api_double.Door[api_double.Api]):
     """The API, and behind other ports the backends; the one of metrics has nothing for its first `late` questions."""
 
     service: str = "space-api"
