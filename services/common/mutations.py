@@ -64,7 +64,7 @@ TABLE = {
     SCRIPT_NOT_RELOADED: "a script that was known and is forgotten counts as an unavailable store (limiters.store)",
     FAIL_CLOSED: "a store without an answer is 503 `store_unavailable`, not an admission (space_api.admission)",
     LEASE_MADE_AGAIN: "a renewal adds a lease that the store no longer knows (limiters.concurrency)",
-    ACKNOWLEDGE_BEFORE_COMMIT: "a change of state is answered half a second before its write is sent (fleet.records)",
+    ACKNOWLEDGE_BEFORE_COMMIT: "a change of state is answered two seconds before its write is sent (fleet.records)",
     WRITE_TWICE: "a create that the database leaves unanswered inserts again, under a new id (space_api.handlers)",
     CONNECTION_NOT_CHECKED: "for a minute the pool goes on handing out closed connections (common.database)",
     READY_WITHOUT_DATABASE: "/readyz answers 200 without asking the database (common.about)",

@@ -117,8 +117,9 @@ def test_a_script_that_is_never_reloaded_is_loaded_once(redis_server: stores.Red
     assert reasons == [decision.NONE, decision.STORE_UNAVAILABLE, decision.STORE_UNAVAILABLE]
 
 
-def test_a_write_behind_its_answer_is_sent_all_the_same(queue: queueing.Queue) -> None:
+def test_a_write_behind_its_answer_is_sent_all_the_same(queue: queueing.Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = queue.sandbox()
+    monkeypatch.setattr(records, "LATE_S", 0.1)
 
     async def work(pool: databases.Database) -> None:
         table = records.Records(pool, frozenset({mutations.ACKNOWLEDGE_BEFORE_COMMIT}))
