@@ -1,0 +1,22 @@
+"""`python -m tests.grid_operator.local PORT`: the operator against the tests' own API server instead of a cluster's."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from common import kube, logs, serve, settings, wire
+from grid_operator import app, config
+
+
+def main() -> int:
+    logs.configure("grid-operator")
+    read = settings.or_exit(lambda: config.read(os.environ))
+    client = kube.Client(wire.Peer("127.0.0.1", int(os.environ["SPACE_TEST_CLUSTER"])), "space", None)
+    made = app.operator(read, client)
+    serve.run(app.application(made), made.base, host="127.0.0.1", port=int(sys.argv[1]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
