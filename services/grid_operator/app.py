@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from common import about, database, kube, metrics, refusals, serve, web
 from common import service as services
-from grid_operator import cluster, config, ingest, reconcile
+from grid_operator import config, ingest, reconcile
 
 _PRUNE_S = 3600.0
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def operator(settings: config.Config, client: kube.Client) -> Operator:
     """Everything, with nothing connected yet."""
     base = services.Base(settings.own, metrics.Requests())
     pool = database.Database(settings.database, settings.own.pod, settings.own.mutations)
-    site = reconcile.Reconciler(settings, cluster.Cluster.of(client), pool, base.requests.registry)
+    site = reconcile.Reconciler(settings, client, pool, base.requests.registry)
     return Operator(base, settings, pool, site, ingest.Ingest(site))
 
 

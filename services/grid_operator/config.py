@@ -17,7 +17,6 @@ _SITE = re.compile(shared.site_name("").pattern)
 _NAME = re.compile(shared.OBJECT_NAME_PATTERN)
 _HOST_AND_PORT = re.compile(shared.HOST_AND_PORT_PATTERN)
 _HOST_AND_PORT_RULE = "must be host:port, a DNS name or an IPv4 address and a port from 1 to 65535"
-_MUTATION = "SPACE_MUTATION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,11 @@ class Config:
 
 def read(environment: Mapping[str, str]) -> Config:
     """The configuration in `environment`; raises `settings.SettingsError` listing every mistake."""
-    given = dict(environment)
-    reader = settings.Reader(given)
-    own = _identity(reader, given)
+    reader = settings.Reader(environment)
     bind = _address(reader, "GRID_SWIM_BIND_ADDR", "0.0.0.0:7946")
     host, _, port = bind.rpartition(":")
     config = Config(
-        own=own,
+        own=identity.read(reader, mutations.KNOWN),
         database=database.read(reader),
         namespace=kube.read_namespace(reader),
         network=_matching(reader, "GRID_NETWORK_NAME", _NAME, 253, "must be set to the name of a GridNetwork"),
@@ -58,17 +55,6 @@ def read(environment: Mapping[str, str]) -> Config:
     )
     reader.settle()
     return config
-
-
-def _identity(reader: settings.Reader, given: dict[str, str]) -> identity.Identity:
-    """As every service's, but for the defects that may be named: the operator and its gossip have more."""
-    listed = given.pop(_MUTATION, "")
-    own = identity.read(reader)
-    given[_MUTATION] = listed
-    active = reader.names(_MUTATION, known=mutations.KNOWN)
-    if active and own.profile != "kind":
-        reader.mistake(_MUTATION, ",".join(active), "is only for SPACE_PROFILE=kind; unset it in a deployment")
-    return identity.Identity(own.profile, own.pod, own.version, own.drain_s, frozenset(active), own.otlp_endpoint)
 
 
 def _matching(reader: settings.Reader, name: str, pattern: re.Pattern[str], longest: int, rule: str) -> str:

@@ -1,4 +1,7 @@
-"""`/v1/spend`: spend is taken once for each request id, written before it is answered; and what was spent is told."""
+"""`POST /v1/spend`: spend is taken once for each request id, and written before it is answered.
+
+No answer tells what was spent: whoever may read the GridNetwork sees it there, and nobody else does.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ from swim.fields import LARGEST
 
 REQUEST_ID_CHARACTERS = 128
 _FIELDS = ("requestId", "tenantId", "cents")
+_FULL = {
+    ledger.TENANTS_FULL: f"{ledger.TENANT_CAP} tenants have spent in this epoch, which is as many as may",
+    ledger.ORIGINS_FULL: f"{ledger.ORIGIN_CAP} sites have spent in this epoch, which is as many as may",
+}
 _Order = tuple[str, str, int]  # request id, tenant, cents
 
 
@@ -30,8 +37,6 @@ class Ingest:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/v1/spend", self.spend, methods=["POST"]),
-            Route("/v1/spend", self.totals, methods=["GET"]),
-            Route("/v1/spend/{tenant:path}", self.total, methods=["GET"]),
         ]
 
     async def spend(self, request: Request) -> Response:
@@ -50,21 +55,6 @@ class Ingest:
         self._meter.acknowledged(time.monotonic() - began)
         return JSONResponse(answer)
 
-    async def totals(self, _: Request) -> Response:
-        """What all sites have spent in the present epoch as far as this one knows, by tenant, in cents."""
-        mesh = self._mesh()
-        counted = mesh.node.ledger
-        told = {"epoch": counted.epoch, "settled": mesh.settled, "cents": dict(sorted(counted.totals().items()))}
-        return JSONResponse(told)
-
-    async def total(self, request: Request) -> Response:
-        """The same of one tenant, of whom there may be nothing: 0."""
-        mesh, tenant = self._mesh(), str(request.path_params["tenant"])
-        counted = mesh.node.ledger
-        own = counted.slot(tenant, mesh.name)
-        told = {"epoch": counted.epoch, "settled": mesh.settled, "tenantId": tenant, "cents": counted.total(tenant)}
-        return JSONResponse({**told, "ownCents": own.cents if own else 0})
-
     async def _spend(self, order: _Order) -> dict[str, Any]:
         name, tenant, cents = order
         mesh = self._mesh()
@@ -75,15 +65,13 @@ class Ingest:
                 new = await mesh.writer.spend(asked)
             else:
                 new = await self._repeated(mesh, asked, refusal)
-        except writer.Conflict as conflict:
-            was = conflict.earlier
-            rule = f"requestId {name!a} was used for {was.cents} cents of another request; use a new one"
+        except writer.Conflict:
+            rule = f"requestId {name!a} was used for other spend; use a new one"
             raise refusals.Refusal(409, "request_id_reused", rule) from None
         except database.Unavailable:
             said = "the database does not answer; send the same request again, it counts once"
             raise refusals.unavailable("database_unavailable", said) from None
-        total = mesh.node.ledger.total(tenant)
-        told = {"requestId": name, "tenantId": tenant, "cents": cents, "epoch": asked.epoch, "totalCents": total}
+        told = {"requestId": name, "tenantId": tenant, "cents": cents, "epoch": asked.epoch}
         return {**told, "replayed": not new}
 
     async def _repeated(self, mesh: Mesh, asked: store.Request, refusal: refusals.Refusal) -> bool:
@@ -106,28 +94,19 @@ class Ingest:
         if taken is None:
             return refusals.Refusal(409, "no_policy", "the GridNetwork has no budgetPolicy")
         if isinstance(taken, policy.Invalid):
-            return refusals.Refusal(409, "invalid_policy", f"the budgetPolicy is invalid: {taken}")
+            said = "the budgetPolicy is invalid; the GridNetwork's condition BudgetPolicyValid says why"
+            return refusals.Refusal(409, "invalid_policy", said)
         if tenant not in taken.caps:
             return refusals.Refusal(404, "unknown_tenant", "the budgetPolicy has no such tenant")
         if not mesh.joined:
             said = "peers may know more of this site's spend than it does itself; none has answered yet"
             return refusals.unavailable("not_joined", said)
+        if cap := counted.full(tenant, mesh.name):
+            return refusals.Refusal(409, cap, _FULL[cap])
         own = counted.slot(tenant, mesh.name)
-        tenants, origins = counted.sizes()
-        if own is None and counted.total(tenant) == 0 and tenants >= ledger.TENANT_CAP:
-            said = f"{ledger.TENANT_CAP} tenants have spent in this epoch, which is as many as may"
-            return refusals.Refusal(409, "tenant_cap", said)
-        if own is None and origins >= ledger.ORIGIN_CAP and not _has_spent(mesh):
-            said = f"{ledger.ORIGIN_CAP} sites have spent in this epoch, which is as many as may"
-            return refusals.Refusal(409, "origin_cap", said)
         if (own.cents if own else 0) + cents > LARGEST:
             return refusals.Refusal(409, "amount_cap", f"this site's spend of the tenant would pass {LARGEST} cents")
         return None
-
-
-def _has_spent(mesh: Mesh) -> bool:
-    """Whether this site has spent anything in the present epoch."""
-    return any(record.origin == mesh.name for record in mesh.node.ledger.records())
 
 
 def _order(body: dict[str, Any]) -> _Order:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import prometheus_client as prometheus
 from prometheus_client import metrics_core, registry
 
+from grid_operator import mutations
 from grid_operator.mesh import Mesh
 from swim import members
 
@@ -17,7 +18,12 @@ _SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 class Metrics:
     """`mesh` gives the present one, None while there is none."""
 
-    def __init__(self, to: prometheus.CollectorRegistry, mesh: Callable[[], Mesh | None]) -> None:
+    def __init__(
+        self,
+        to: prometheus.CollectorRegistry,
+        mesh: Callable[[], Mesh | None],
+        active: frozenset[str] = frozenset(),
+    ) -> None:
         self._reconciles = prometheus.Counter(
             "grid_reconciles", "Reconciles, by how they ended", ("outcome",), registry=to
         )
@@ -28,7 +34,7 @@ class Metrics:
         self._seconds = prometheus.Histogram(
             "grid_spend_seconds", "From a request of spend to its acknowledgement", buckets=_SECONDS, registry=to
         )
-        to.register(_Gossip(mesh))
+        to.register(_Gossip(mesh, mutations.SPEND_IN_METRICS in active))
 
     def reconciled(self, outcome: str) -> None:
         self._reconciles.labels(outcome).inc()
@@ -47,8 +53,8 @@ class Metrics:
 class _Gossip(registry.Collector):
     """The node's own numbers; they begin again with each life of the mesh."""
 
-    def __init__(self, mesh: Callable[[], Mesh | None]) -> None:
-        self._mesh = mesh
+    def __init__(self, mesh: Callable[[], Mesh | None], tells_spend: bool) -> None:
+        self._mesh, self._tells_spend = mesh, tells_spend
 
     def describe(self) -> list[prometheus.Metric]:
         return []
@@ -80,6 +86,11 @@ class _Gossip(registry.Collector):
         yield _gauge("grid_gossip_health", "Local health of Lifeguard, 0 is healthy", node.health)
         yield _gauge("grid_totals_settled", "1 once totals hold more than what this site spent", float(mesh.settled))
         yield _gauge("grid_own_key_pinned", "1 while a GridSite gives this site its own key", float(mesh.recognised))
+        if self._tells_spend:
+            spend = metrics_core.GaugeMetricFamily("grid_tenant_cents", "Spend of a tenant", labels=["tenant"])
+            for tenant, cents in node.ledger.totals().items():
+                spend.add_metric([tenant], cents)
+            yield spend
         trouble = mesh.writer.trouble
         yield _gauge("grid_spend_persisted", "0 while the database refuses spend", float(not trouble))
 

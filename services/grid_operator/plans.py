@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import kube
-from grid_operator import keys, tuning
+from grid_operator import keys, mutations, tuning
 from swim.parameters import Parameters
+
+_MIXED = "mixed"  # the one id of the mutation `networks-mixed`
 
 Secret = Callable[[str], kube.Object | None]
 
@@ -34,7 +36,9 @@ class Plan:
         )
 
 
-def of_network(resource: Mapping[str, Any], base: Parameters, secret: Secret) -> Plan:
+def of_network(
+    resource: Mapping[str, Any], base: Parameters, secret: Secret, active: frozenset[str] = frozenset()
+) -> Plan:
     """The plan of a GridNetwork; `secret` gives a Secret by its name, None when it is not there, or raises NotReady.
 
     Raises keys.Unreadable, and ValueError for times that the gossip cannot work with.
@@ -42,10 +46,12 @@ def of_network(resource: Mapping[str, Any], base: Parameters, secret: Secret) ->
     spec = resource.get("spec") or {}
     tls = spec.get("tls") or {}
     ring, own = tls.get("swimKeyRef"), tls.get("siteKeyRef")
+    sealed = ring and mutations.PACKETS_NOT_SEALED not in active
+    network = spec.get("gridId") or resource["metadata"]["name"]
     return Plan(
-        network=spec.get("gridId") or resource["metadata"]["name"],
+        network=_MIXED if mutations.NETWORKS_MIXED in active else network,
         parameters=tuning.parameters(base, spec.get("swim")),
-        ring=keys.ring(secret(ring["name"]), ring["name"], ring["key"]) if ring else (),
+        ring=keys.ring(secret(ring["name"]), ring["name"], ring["key"]) if sealed else (),
         secret=keys.one(secret(own["name"]), own["name"], own["key"]) if own else None,
     )
 

@@ -14,7 +14,6 @@ import prometheus_client as prometheus
 
 from common import database, kube
 from grid_operator import (
-    cluster,
     config,
     keys,
     mesh,
@@ -42,7 +41,7 @@ class Reconciler:
     def __init__(
         self,
         settings: config.Config,
-        client: cluster.Cluster,
+        client: kube.Client,
         pool: database.Database,
         registry: prometheus.CollectorRegistry,
     ) -> None:
@@ -53,8 +52,8 @@ class Reconciler:
         self.taken: policy.Taken = None
         self.trouble: str | None = None
         self.seen = seen.Seen(client, settings.network, self._changed.set)
-        self.meter = metrics.Metrics(registry, lambda: self.mesh)
-        self._teller = telling.Teller(client, self.seen, self.meter)
+        self.meter = metrics.Metrics(registry, lambda: self.mesh, settings.own.mutations)
+        self._teller = telling.Teller(client, self.seen, self.meter, settings.own.mutations)
         self._take = taking.taker(settings.own.mutations)
         self._told: frozenset[str] = frozenset()  # the names of the providers that others are told of
         self._patience = 0.0
@@ -140,7 +139,7 @@ class Reconciler:
         """Let the mesh be as planned: go on, begin another life, or close when its keys cannot be read."""
         try:
             await self._migrated()
-            plan = plans.of_network(resource, self._settings.gossip, self.seen.secret)
+            plan = plans.of_network(resource, self._settings.gossip, self.seen.secret, self._settings.own.mutations)
             if self.mesh and plan.continues(self.mesh.plan) and not self.mesh.broken:
                 if plan != self.mesh.plan:
                     self.mesh.rotate(plan)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from common import kube
-from grid_operator import cluster, conditions, keys, metrics, routing, seen, status
+from grid_operator import cluster, conditions, keys, metrics, mutations, routing, seen, status
 from grid_operator.mesh import Mesh
 from swim import members
 
@@ -24,8 +24,13 @@ _PHASES = {
 class Teller:
     """Writes by server-side apply. Raises kube.KubeError."""
 
-    def __init__(self, client: cluster.Cluster, watched: seen.Seen, meter: metrics.Metrics) -> None:
+    def __init__(
+        self, client: kube.Client, watched: seen.Seen, meter: metrics.Metrics, active: frozenset[str] = frozenset()
+    ) -> None:
         self._client, self._seen, self._meter = client, watched, meter
+        self._keeps = mutations.STALE_STATUS_KEPT in active
+        self._counts = mutations.STATUS_COUNTS_LOOKS in active
+        self._looks = 0
 
     async def network(
         self, resource: kube.Object, mesh: Mesh | None, closed: str, trouble: str | None, taker: status.Taker,
@@ -50,6 +55,11 @@ class Teller:
             )
         wanted = status.of_network(resource, known, datetime.datetime.now(datetime.UTC), taker)
         wanted = {name: value for name, value in wanted.items() if value != ""}  # a key that is not known yet
+        if self._keeps:
+            wanted = {**(resource.get("status") or {}), **wanted}
+        if self._counts:
+            self._looks += 1
+            wanted["conditions"][0]["message"] += f" (look {self._looks})"
         await self._write("gridnetworks", "GridNetwork", resource, wanted)
 
     async def sites(self, resources: Iterable[kube.Object], mesh: Mesh | None) -> None:
@@ -67,7 +77,7 @@ class Teller:
     async def _write(self, plural: str, kind: str, resource: kube.Object, wanted: Mapping[str, Any]) -> None:
         if resource.get("status") == wanted:
             return
-        written = await self._client.apply_status(plural, kind, str(resource["metadata"]["name"]), wanted)
+        written = await cluster.apply_status(self._client, plural, kind, str(resource["metadata"]["name"]), wanted)
         self._meter.wrote(kind)
         watched = {"gridnetworks": self._seen.networks, "gridsites": self._seen.sites}.get(plural, self._seen.providers)
         watched.put(written)

@@ -114,9 +114,9 @@ class Site:
         return int(self._grid.api.objects[f"{api.NETWORKS}/{self.network}"]["metadata"]["generation"])
 
     def total(self, tenant: str = "acme") -> int:
-        """Cents, as the operator tells them."""
+        """Cents of all sites, as its ledger has them."""
         assert self.operator
-        return int(self.operator.call("GET", f"/v1/spend/{tenant}").json()["cents"])
+        return int(self.operator.call("GET", f"/test/ledger/{tenant}").json()["cents"])
 
     def shows(self, usd: float, tenant: str = "acme") -> Callable[[], bool]:
         return lambda: self.shown(tenant) == usd

@@ -9,7 +9,7 @@ import pytest
 from common import mutations as common
 from grid_operator import mutations
 from swim import mutations as gossip
-from tests.grid_operator import sites, surviving
+from tests.grid_operator import keeping, sites, surviving
 
 Claim = Callable[..., None]
 
@@ -17,6 +17,11 @@ CLAIMS: dict[str, Claim] = {
     mutations.PERSIST_AFTER_ACK: surviving.what_is_acknowledged_survives_a_kill,
     mutations.VALIDATOR_NEVER_CALLED: surviving.an_invalid_policy_is_said_in_a_sentence_and_shows_no_numbers,
     mutations.DEBUG_DUMP_AS_MESSAGE: surviving.an_invalid_policy_is_said_in_a_sentence_and_shows_no_numbers,
+    mutations.STALE_STATUS_KEPT: keeping.rows_go_with_the_policy,
+    mutations.STATUS_COUNTS_LOOKS: keeping.nothing_is_written_while_nothing_changes,
+    mutations.NETWORKS_MIXED: keeping.two_networks_do_not_mix,
+    mutations.PACKETS_NOT_SEALED: keeping.who_lacks_the_key_does_not_join,
+    mutations.SPEND_IN_METRICS: keeping.metrics_never_tell_of_a_tenant,
 }
 
 

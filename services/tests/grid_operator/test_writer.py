@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import psycopg
 import pytest
@@ -13,8 +13,16 @@ import pytest
 from common import database
 from grid_operator import store, tables, writer
 from swim.messages import Record
+from tests import stores
 
 Told = list[store.Slot]
+
+
+@pytest.fixture(scope="module")
+def writer_url() -> Iterator[str]:
+    """A database in which no operator runs."""
+    with stores.postgres() as pattern:
+        yield pattern.format(role="owner")
 
 
 class Desk:
@@ -54,9 +62,9 @@ async def running(url: str) -> AsyncIterator[Desk]:
         await desk.pool.close()
 
 
-def test_a_hundred_requests_at_once_share_transactions_and_all_count(_owner_url: str) -> None:
+def test_a_hundred_requests_at_once_share_transactions_and_all_count(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
+        async with running(writer_url) as desk:
             asks = [desk.writer.spend(desk.ask(str(number), number)) for number in range(1, 101)]
             assert all(await asyncio.gather(*asks))
             assert desk.writer.batches <= 3
@@ -66,9 +74,9 @@ def test_a_hundred_requests_at_once_share_transactions_and_all_count(_owner_url:
     asyncio.run(work())
 
 
-def test_one_id_in_one_transaction_counts_once_and_another_content_is_a_conflict(_owner_url: str) -> None:
+def test_one_id_in_one_transaction_counts_once_and_another_content_is_a_conflict(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
+        async with running(writer_url) as desk:
             asks = [desk.ask("r", 5), desk.ask("r", 5), desk.ask("r", 6), desk.ask("r", 5, "u")]
             first, again, *others = await asyncio.gather(*map(desk.writer.spend, asks), return_exceptions=True)
             assert (first, again) == (True, False)
@@ -78,9 +86,9 @@ def test_one_id_in_one_transaction_counts_once_and_another_content_is_a_conflict
     asyncio.run(work())
 
 
-def test_what_a_peer_kept_goes_below_what_was_taken_since(_owner_url: str) -> None:
+def test_what_a_peer_kept_goes_below_what_was_taken_since(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
+        async with running(writer_url) as desk:
             await desk.writer.spend(desk.ask("r1", 5))
             for cents, spends in ((100, 7), (60, 9)):
                 desk.writer.relearn(Record("t", 1, "a", cents, spends))
@@ -91,9 +99,9 @@ def test_what_a_peer_kept_goes_below_what_was_taken_since(_owner_url: str) -> No
     asyncio.run(work())
 
 
-def test_each_start_is_a_later_life_under_the_same_key(_owner_url: str) -> None:
+def test_each_start_is_a_later_life_under_the_same_key(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
+        async with running(writer_url) as desk:
             first = await desk.store.begin()
             await desk.store.raise_generation(7)
             await desk.store.raise_generation(3)
@@ -107,10 +115,10 @@ def test_each_start_is_a_later_life_under_the_same_key(_owner_url: str) -> None:
     asyncio.run(work())
 
 
-def test_two_operators_that_start_at_once_make_the_tables_once(_owner_url: str) -> None:
+def test_two_operators_that_start_at_once_make_the_tables_once(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
-            with psycopg.connect(_owner_url, autocommit=True) as connection:
+        async with running(writer_url) as desk:
+            with psycopg.connect(writer_url, autocommit=True) as connection:
                 connection.execute("DROP TABLE grid_sites, grid_slots, grid_requests, grid_migrations")
             done = await asyncio.gather(tables.migrate(desk.pool), tables.migrate(desk.pool))
             assert sorted(done) == [0, len(tables.STEPS)]
@@ -118,12 +126,12 @@ def test_two_operators_that_start_at_once_make_the_tables_once(_owner_url: str) 
     asyncio.run(work())
 
 
-def test_who_waits_when_the_writer_ends_is_told_so(_owner_url: str) -> None:
+def test_who_waits_when_the_writer_ends_is_told_so(writer_url: str) -> None:
     async def work() -> None:
         with contextlib.ExitStack() as stack:
-            async with running(_owner_url) as desk:
+            async with running(writer_url) as desk:
                 await desk.writer.spend(desk.ask("r"))
-                stack.enter_context(psycopg.connect(_owner_url)).execute("LOCK TABLE grid_requests")
+                stack.enter_context(psycopg.connect(writer_url)).execute("LOCK TABLE grid_requests")
                 waiting = [asyncio.create_task(desk.writer.spend(desk.ask(name))) for name in ("s", "t")]
                 await asyncio.sleep(0)
         async with asyncio.timeout(10):
@@ -133,9 +141,9 @@ def test_who_waits_when_the_writer_ends_is_told_so(_owner_url: str) -> None:
     asyncio.run(work())
 
 
-def test_request_ids_are_forgotten_when_they_are_old(_owner_url: str) -> None:
+def test_request_ids_are_forgotten_when_they_are_old(writer_url: str) -> None:
     async def work() -> None:
-        async with running(_owner_url) as desk:
+        async with running(writer_url) as desk:
             await desk.writer.spend(desk.ask("r"))
             await desk.store.forget_requests(3600)
             assert await desk.store.find("r") == desk.ask("r")
