@@ -46,12 +46,13 @@ def of_network(
     spec = resource.get("spec") or {}
     tls = spec.get("tls") or {}
     ring, own = tls.get("swimKeyRef"), tls.get("siteKeyRef")
-    sealed = ring and mutations.PACKETS_NOT_SEALED not in active
+    if mutations.PACKETS_NOT_SEALED in active:
+        ring = None
     network = spec.get("gridId") or resource["metadata"]["name"]
     return Plan(
         network=_MIXED if mutations.NETWORKS_MIXED in active else network,
         parameters=tuning.parameters(base, spec.get("swim")),
-        ring=keys.ring(secret(ring["name"]), ring["name"], ring["key"]) if sealed else (),
+        ring=keys.ring(secret(ring["name"]), ring["name"], ring["key"]) if ring else (),
         secret=keys.one(secret(own["name"]), own["name"], own["key"]) if own else None,
     )
 
