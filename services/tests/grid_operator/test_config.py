@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+
 import pytest
 
 from common import settings
@@ -15,6 +18,7 @@ GOOD = {
     "GRID_SWIM_SITE_NAME": "a",
     "GRID_SWIM_ADVERTISE_ADDR": "10.0.0.1:7946",
 }
+CHART = pathlib.Path(__file__).parents[3] / "charts" / "grid-operator"
 WRONG = {
     "GRID_NETWORK_NAME": "Grid_A",
     "GRID_SWIM_SITE_NAME": "a.b",
@@ -32,6 +36,27 @@ def mistakes(**changed: str) -> tuple[str, ...]:
     with pytest.raises(settings.SettingsError) as raised:
         config.read({**GOOD, **changed})
     return raised.value.mistakes
+
+
+class Asked(dict[str, str]):
+    """An environment that remembers what it was asked for."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        super().__init__(given)
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: object = None) -> str:  # type: ignore[override]
+        self.names.add(name)
+        return str(super().get(name, default))
+
+
+def test_the_chart_renders_each_variable_that_is_read_and_no_other() -> None:
+    environment = Asked(GOOD)
+    config.read(environment)
+    templates = CHART.glob("templates/*.tpl")
+    rendered = {name for path in templates for name in re.findall(r"- name: ((?:GRID|SPACE)_\w+)", path.read_text())}
+    # GRID_OWN_IP is what the advertised address is made of; the version is in the image.
+    assert rendered - {"GRID_OWN_IP"} == environment.names - {"SPACE_VERSION"}
 
 
 def test_the_defaults_are_those_of_a_deployment() -> None:
