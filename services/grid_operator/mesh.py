@@ -67,6 +67,12 @@ class Mesh:
         """Whether totals are more than what this site has spent itself: an exchange was had, or nobody is expected."""
         return self.node.counters["exchange", "done"] > 0 or not self.expects_others
 
+    @property
+    def lag_s(self) -> float | None:
+        """Seconds since all that some peer knew was known here as well; None before the first exchange."""
+        last = self.node.last_exchange
+        return None if last is None else asyncio.get_running_loop().time() - last
+
     async def start(self, bind: Address, pinned: Mapping[str, bytes], seeds: Sequence[str], epoch: int) -> None:
         """Listen, join, and tell what was spent in earlier lives. Raises OSError and database.Unavailable."""
         self.pin(pinned)

@@ -86,6 +86,8 @@ class _Gossip(registry.Collector):
         yield _gauge("grid_gossip_health", "Local health of Lifeguard, 0 is healthy", node.health)
         yield _gauge("grid_totals_settled", "1 once totals hold more than what this site spent", float(mesh.settled))
         yield _gauge("grid_own_key_pinned", "1 while a GridSite gives this site its own key", float(mesh.recognised))
+        if (lag_s := mesh.lag_s) is not None:
+            yield _gauge("grid_lag_seconds", "Since all that some peer knew was known here as well", lag_s)
         if self._tells_spend:
             spend = metrics_core.GaugeMetricFamily("grid_tenant_cents", "Spend of a tenant", labels=["tenant"])
             for tenant, cents in node.ledger.totals().items():

@@ -31,6 +31,19 @@ def test_a_record_that_fits_no_packet_is_counted_and_travels_by_push_pull() -> N
     assert world.run(bounds.convergence(3, KIND), lambda: all(len(known) == 2 for known in every_total(world)))
 
 
+def test_the_last_exchange_is_recent_while_peers_are_there_and_old_when_they_are_gone() -> None:
+    world = started(NONE)
+    world.run(bounds.convergence(3, KIND))
+    last = node(world, "s1").last_exchange
+    assert last is not None
+    assert world.now - last <= bounds.convergence(3, KIND)
+    world.cut(["s1"], ["s2", "s3"], both_ways=True)
+    world.run(60)
+    gone = node(world, "s1").last_exchange
+    assert gone is not None
+    assert world.now - gone > 50
+
+
 def test_quiet_sites_say_little_and_want_nothing() -> None:
     world = started(NONE)
     for name in THREE:
