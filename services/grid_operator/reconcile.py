@@ -54,7 +54,7 @@ class Reconciler:
         self.seen = seen.Seen(client, settings.network, self._changed.set)
         self.meter = metrics.Metrics(registry, lambda: self.mesh, settings.own.mutations)
         self._teller = telling.Teller(client, self.seen, self.meter, settings.own.mutations)
-        self._take = taking.taker(settings.own.mutations)
+        self._taking = taking.Taking(settings.own.mutations)
         self._told: frozenset[str] = frozenset()  # the names of the providers that others are told of
         self._patience = 0.0
 
@@ -120,7 +120,7 @@ class Reconciler:
             return tuning.DEFAULT_REFRESH_S
         self.seen.watch_secrets(plans.secret_names(resource))
         sites, providers = self.seen.of_network(self.seen.sites), self.seen.of_network(self.seen.providers)
-        wanted = self._take(resource)
+        wanted = self._taking.read(resource)
         await self._open(resource, sites, wanted)
         if self.mesh:
             await self._apply(self.mesh, resource, sites, providers, wanted)
@@ -190,7 +190,7 @@ class Reconciler:
             self.trouble = current.writer.trouble or self.trouble
         except database.Unavailable as error:
             self.trouble = str(error)
-        self.taken = taking.in_force(wanted, current.node.ledger.epoch)
+        self.taken = self._taking.in_force(wanted, current.node.ledger.epoch)
 
     async def _show(self, resource: kube.Object) -> None:
         """The network's status. Before the first exchange totals are this site's own: what stood there stays for a while,

@@ -10,24 +10,26 @@ from typing import Any
 from grid_operator import mutations, policy, status
 
 
-def taker(active: frozenset[str]) -> status.Taker:
-    """What reads a resource's policy, with the named defects that are switched on."""
-    if mutations.VALIDATOR_NEVER_CALLED in active:
-        return _unvalidated
-    return _dumped if mutations.DEBUG_DUMP_AS_MESSAGE in active else status.take_policy
+class Taking:
+    """With the named defects that are switched on."""
 
+    def __init__(self, active: frozenset[str] = frozenset()) -> None:
+        self._validates = mutations.VALIDATOR_NEVER_CALLED not in active
+        self._dumps = mutations.DEBUG_DUMP_AS_MESSAGE in active
 
-def in_force(taken: policy.Taken, epoch: int) -> policy.Taken:
-    """The policy, unless `epoch`, which has begun here, is above its own: that one is refused for good."""
-    if isinstance(taken, policy.Policy) and taken.epoch < epoch:
-        rule = f"epoch {epoch} has begun, and an epoch that has passed does not come back"
-        return policy.Invalid([f"budgetPolicy.epoch is {taken.epoch}: {rule}"])
-    return taken
+    def read(self, resource: Mapping[str, Any]) -> policy.Taken:
+        """The resource's policy, or why it is not taken."""
+        return self._told(status.take_policy(resource)) if self._validates else _unvalidated(resource)
 
+    def in_force(self, taken: policy.Taken, epoch: int) -> policy.Taken:
+        """The policy, unless `epoch`, which has begun here, is above its own: that one is refused for good."""
+        if isinstance(taken, policy.Policy) and taken.epoch < epoch and self._validates:
+            rule = f"epoch {epoch} has begun, and an epoch that has passed does not come back"
+            return self._told(policy.Invalid([f"budgetPolicy.epoch is {taken.epoch}: {rule}"]))
+        return taken
 
-def _dumped(resource: Mapping[str, Any]) -> policy.Taken:
-    taken = status.take_policy(resource)
-    return policy.Invalid([repr(taken)]) if isinstance(taken, policy.Invalid) else taken
+    def _told(self, taken: policy.Taken) -> policy.Taken:
+        return policy.Invalid([repr(taken)]) if self._dumps and isinstance(taken, policy.Invalid) else taken
 
 
 def _unvalidated(resource: Mapping[str, Any]) -> policy.Taken:

@@ -35,3 +35,15 @@ def an_invalid_policy_is_said_in_a_sentence_and_shows_no_numbers(grid: sites.Gri
     assert site.condition("BudgetPolicyValid") == ("False", "Invalid", SENTENCE)
     assert not site.status.keys() & {"budgetStatus", "budgetEpoch"}
     assert sites.code(site.ask("r")) == (409, "invalid_policy")
+
+
+def an_epoch_that_has_passed_is_refused_in_a_sentence(grid: sites.Grid, mutation: str = "") -> None:
+    (site,) = grid.make("a")
+    site.start(SPACE_MUTATION=mutation)
+    site.want(budgetPolicy={**sites.POLICY, "epoch": 2})
+    stores.wait_until("the epoch has begun", lambda: site.status.get("budgetEpoch") == 2)
+    site.want(budgetPolicy=sites.POLICY)
+    stores.wait_until("the new policy was looked at", lambda: site.status["observedGeneration"] == 3)
+    rule = "epoch 2 has begun, and an epoch that has passed does not come back"
+    assert site.condition("BudgetPolicyValid") == ("False", "Invalid", f"budgetPolicy.epoch is 1: {rule}")
+    assert not site.status.keys() & {"budgetStatus", "budgetEpoch"}

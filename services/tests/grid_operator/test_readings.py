@@ -135,7 +135,8 @@ def test_a_resource_that_others_would_not_read_is_not_told() -> None:
 
 def test_a_policy_of_an_epoch_that_has_passed_is_invalid_and_says_so() -> None:
     taken = policy.Policy(2, {})
-    assert taking.in_force(taken, 2) is taken
-    passed = taking.in_force(taken, 3)
+    take = taking.Taking()
+    assert take.in_force(taken, 2) is taken
+    passed = take.in_force(taken, 3)
     assert isinstance(passed, policy.Invalid)
     assert str(passed).startswith("budgetPolicy.epoch is 2: epoch 3 has begun")
