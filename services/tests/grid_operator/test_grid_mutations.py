@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -46,5 +47,6 @@ def test_the_claim_holds_without_mutations(grid: sites.Grid, claim: Claim) -> No
 
 @pytest.mark.parametrize(("name", "claim"), _BROKEN, ids=_name)
 def test_the_mutation_breaks_the_claim(grid: sites.Grid, name: str, claim: Claim) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError) as raised:
         claim(grid, name)
+    assert not re.search("ready|is joined|is generation", str(raised.value)), "it did not even start"
