@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,14 +25,15 @@ class Identity:
     otlp_endpoint: str = ""
 
 
-def read(reader: settings.Reader) -> Identity:
+def read(reader: settings.Reader, known: Sequence[str] = tuple(mutations.TABLE)) -> Identity:
+    """`known` are the mutations that may be named."""
     profile = reader.choice("SPACE_PROFILE", "deployment", ("kind", "deployment"))
     return Identity(
         profile=profile,
         pod=reader.text("SPACE_POD_NAME", os.uname().nodename),
         version=reader.text("SPACE_VERSION", first_line(_VERSION_FILE, "dev")),
         drain_s=reader.number("SPACE_DRAIN_S", 2, 0, 60),
-        mutations=mutations.read(reader, profile),
+        mutations=mutations.read(reader, profile, known),
         otlp_endpoint=otlp.read(reader),
     )
 

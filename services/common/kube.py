@@ -18,6 +18,7 @@ from common import identity, settings, wire
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CALL_TIMEOUT_S = 5.0
+_APPLY = "application/apply-patch+yaml"  # JSON is YAML
 
 Object = dict[str, Any]
 
@@ -42,13 +43,17 @@ class Client:
         return f"{collection}/{quote(name, safe='')}" if name else collection
 
     async def call(
-        self, method: str, path: str, document: Object | None = None, timeout_s: float = _CALL_TIMEOUT_S
+        self,
+        method: str,
+        path: str,
+        document: Object | None = None,
+        timeout_s: float = _CALL_TIMEOUT_S,
+        content_type: str = "application/json",
     ) -> Object:
-        """One request and its JSON answer; raises KubeError for every other outcome."""
+        """One request and its JSON answer; raises KubeError for every other outcome. `content_type` is the document's."""
+        headers = {**self._headers(), **({"Content-Type": content_type} if document is not None else {})}
         try:
-            answer = await wire.call(
-                self._peer, method, path, timeout_s=timeout_s, headers=self._headers(), document=document
-            )
+            answer = await wire.call(self._peer, method, path, timeout_s=timeout_s, headers=headers, document=document)
             body = answer.json()
         except (wire.WireError, TimeoutError) as error:
             raise KubeError(f"{method} {path}: {error or 'no answer in time'}") from error
@@ -56,6 +61,14 @@ class Client:
             reason = body.get("message", "") if isinstance(body, dict) else ""
             raise KubeError(f"{method} {path}: HTTP {answer.status}: {reason}", answer.status)
         return body
+
+    async def apply(self, path: str, manager: str, document: Object) -> Object:
+        """Make `document` all that `manager` says of the object at `path`; the object as it is then. Raises KubeError.
+
+        What the manager said before and not now goes away (kubernetes.io, "Server-Side Apply").
+        """
+        target = f"{path}?{urlencode({'fieldManager': manager, 'force': 'true'})}"
+        return await self.call("PATCH", target, document, content_type=_APPLY)
 
     async def watch(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[tuple[str, Object], None]:
         """Changes as (ADDED|MODIFIED|DELETED, object), until the server ends the watch. Raises KubeError."""

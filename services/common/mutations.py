@@ -7,6 +7,8 @@ red.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from common import settings
 
 TTL_FLOOR = "ttl-floor"
@@ -89,9 +91,9 @@ OF_SANDBOXES = frozenset(
 )
 
 
-def read(reader: settings.Reader, profile: str) -> frozenset[str]:
-    """The mutations switched on in this environment; a mistake when there are any outside the kind profile."""
-    active = reader.names("SPACE_MUTATION", known=tuple(TABLE))
+def read(reader: settings.Reader, profile: str, known: Sequence[str] = tuple(TABLE)) -> frozenset[str]:
+    """The mutations switched on in this environment, of `known`; a mistake when there are any outside the kind profile."""
+    active = reader.names("SPACE_MUTATION", known=known)
     if active and profile != "kind":
         reader.mistake("SPACE_MUTATION", ",".join(active), "is only for SPACE_PROFILE=kind; unset it in a deployment")
     return frozenset(active)

@@ -122,13 +122,15 @@ async def call(
 ) -> Answer:
     """One request with a JSON `document` or raw `body`, if any, and its whole answer, at most ANSWER_LIMIT bytes.
 
+    `headers` may give another Content-Type than the usual one of each.
+
     Raises WireError and TimeoutError.
     """
     told = dict(headers or {})
     if document is not None:
         body = json.dumps(document).encode()
     if body:
-        told["Content-Type"] = "application/octet-stream" if document is None else "application/json"
+        told.setdefault("Content-Type", "application/octet-stream" if document is None else "application/json")
     received = bytearray()
     async with asyncio.timeout(timeout_s), exchange(peer, method, path, headers=told, body=body) as made:
         async for piece in made.body():

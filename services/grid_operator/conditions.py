@@ -26,15 +26,17 @@ class Condition(NamedTuple):
 
 
 class Mesh(NamedTuple):
-    """What the site sees of the others: names of members, and seeds as they are written."""
+    """What the site sees of the others: names of members, and seeds as they are written. `closed` is why it does not gossip
+    at all, "" when it does."""
 
     alive: Sequence[str] = ()
     unreachable: Sequence[str] = ()
     unresolved: Sequence[str] = ()
     seeds: int = 0
+    closed: str = ""
 
 
-def of_policy(taken: policy.Policy | policy.Invalid | None) -> Condition:
+def of_policy(taken: policy.Taken) -> Condition:
     if isinstance(taken, policy.Invalid):
         return Condition(POLICY_VALID, FALSE, "Invalid", str(taken))
     if taken is None:
@@ -52,6 +54,8 @@ def of_persistence(trouble: str | None) -> Condition:
 
 
 def of_mesh(mesh: Mesh) -> Condition:
+    if mesh.closed:
+        return Condition(MESH_HEALTHY, FALSE, "Closed", f"this site does not gossip: {mesh.closed}")
     if mesh.unreachable:
         said = f"members that do not answer: {_names(mesh.unreachable)}"
         return Condition(MESH_HEALTHY, FALSE, "MembersUnreachable", said)

@@ -34,6 +34,9 @@ class Invalid(Exception):
         super().__init__(wording.together(self.mistakes))
 
 
+Taken = Policy | Invalid | None  # None: there is no policy
+
+
 def read(document: object) -> Policy | None:
     """The policy of `spec.budgetPolicy`; None when there is none. Raises Invalid with every mistake."""
     if document is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ from grid_operator import budget, conditions, policy
 from grid_operator.model.network import MOST_SHOWN_PROVIDERS
 
 PENDING, INITIALIZING, ACTIVE, DEGRADED = "Pending", "Initializing", "Active", "Degraded"
+
+Taker = Callable[[Mapping[str, Any]], policy.Taken]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,20 @@ class Known:
     cents: Mapping[str, int] = field(default_factory=dict)
 
 
-def of_network(resource: Mapping[str, Any], known: Known, now: datetime.datetime) -> dict[str, Any]:
-    """The status that `resource`, a GridNetwork as the API server gave it, should have.
+def of_network(
+    resource: Mapping[str, Any],
+    known: Known,
+    now: datetime.datetime,
+    take: Taker | None = None,
+) -> dict[str, Any]:
+    """The status that `resource`, a GridNetwork as the API server gave it, should have; `take` says what its policy is, in
+    place of `take_policy`.
 
     While the policy is invalid, and while the ledger is in another epoch than the policy, there is no budget status:
     numbers that are shown are current.
     """
     generation = int(resource["metadata"].get("generation", 0))
-    taken = take_policy(resource)
+    taken = (take or take_policy)(resource)
     wanted = [
         conditions.of_policy(taken),
         conditions.of_persistence(known.trouble),
@@ -63,7 +71,7 @@ def of_network(resource: Mapping[str, Any], known: Known, now: datetime.datetime
     return found
 
 
-def take_policy(resource: Mapping[str, Any]) -> policy.Policy | policy.Invalid | None:
+def take_policy(resource: Mapping[str, Any]) -> policy.Taken:
     """The resource's policy, or why it is not taken."""
     try:
         return policy.read((resource.get("spec") or {}).get("budgetPolicy"))

@@ -31,6 +31,7 @@ class Exchange:
         self._streams = 0
         self._open: set[int] = set()
         self._turn = Turn(members, context.rng)
+        self.last: float | None = None  # when all of a peer was last heard, None: never
 
     def start(self) -> None:
         interval = self._context.parameters.push_pull_interval
@@ -70,10 +71,12 @@ class Exchange:
         elif sync.stage == REPLY:
             self._open.discard(stream)
             self._context.count("exchange", "done")
+            self.last = self._context.now
             self._context.emit(
                 StreamSend(stream, self._frame(CLOSING, [self._members.myself(), *accusations], lacking), last=True)
             )
         else:
+            self.last = self._context.now
             self._context.emit(CloseStream(stream))
 
     def refuse(self, stream: int, why: str) -> None:

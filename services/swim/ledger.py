@@ -63,7 +63,7 @@ class Ledger:
         known = slots.get(record.tenant, record.origin)
         if known and (record.cents, record.sequence) <= (known.cents, known.sequence):
             return KNOWN
-        refusal = _implausible(record) or self._full(slots, record) or self._unproved(record)
+        refusal = _implausible(record) or self._full(slots, record.tenant, record.origin) or self._unproved(record)
         if refusal:
             return refusal
         epoch = record.epoch
@@ -96,6 +96,10 @@ class Ledger:
     def sizes(self) -> tuple[int, int]:
         """How many tenants and how many origins have slots in the present epoch."""
         return self._slots[self.epoch].sizes()
+
+    def full(self, tenant: str, origin: str) -> str:
+        """The cap that keeps a slot out of the present epoch, TENANTS_FULL or ORIGINS_FULL; "" when it finds room."""
+        return self._full(self._slots[self.epoch], tenant, origin)
 
     def records(self) -> Iterator[Record]:
         """Every record of the present epoch."""
@@ -130,14 +134,14 @@ class Ledger:
             return None, HELD_EPOCHS_FULL
         return slots or Slots(), ""
 
-    def _full(self, slots: Slots, record: Record) -> str:
-        """The cap that keeps this record out, if any; slots that are there go on."""
-        if not self._capped or slots.get(record.tenant, record.origin):
+    def _full(self, slots: Slots, tenant: str, origin: str) -> str:
+        """The cap that keeps this slot out, if any; slots that are there go on."""
+        if not self._capped or slots.get(tenant, origin):
             return ""
         tenants, origins = slots.sizes()
-        if not slots.counts(record.tenant) and tenants >= TENANT_CAP:
+        if not slots.counts(tenant) and tenants >= TENANT_CAP:
             return TENANTS_FULL
-        if not slots.holds(record.origin) and origins >= ORIGIN_CAP:
+        if not slots.holds(origin) and origins >= ORIGIN_CAP:
             return ORIGINS_FULL
         return ""
 

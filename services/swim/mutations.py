@@ -14,6 +14,7 @@ SPEND_AS_METADATA = "spend-as-metadata"
 SPEND_ONLY_WIPES_PROVIDERS = "spend-only-wipes-providers"
 NO_PUSH_PULL = "no-push-pull"
 MAX_MERGE_ACROSS_EPOCHS = "max-merge-across-epochs"
+ONE_PACKET_OR_NOTHING = "one-packet-or-nothing"
 
 # name -> what breaks (and where it is read)
 TABLE = {
@@ -25,4 +26,5 @@ TABLE = {
     SPEND_ONLY_WIPES_PROVIDERS: "spend that comes without provider state empties its origin's providers (swim.lanes)",
     NO_PUSH_PULL: "an exchange of states carries members only (swim.lanes)",
     MAX_MERGE_ACROSS_EPOCHS: "a record of an earlier epoch is merged into the present one (swim.ledger)",
+    ONE_PACKET_OR_NOTHING: "once all spend is larger than one packet, no more of it is told (swim.lanes)",
 }

@@ -126,6 +126,11 @@ class Node:
         """Items that wait to be piggybacked."""
         return len(self._outbox.queue)
 
+    @property
+    def last_exchange(self) -> float | None:
+        """When an exchange last brought all that a peer knew, on the caller's clock; None before the first."""
+        return self._exchange.last
+
     def _start(self, _: events.Start) -> None:
         self._prober.start()
         self._exchange.start()

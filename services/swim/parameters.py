@@ -49,7 +49,7 @@ class Parameters:
 
 _MAY_BE_ZERO = ("indirect_probes", "suspicion_confirmations", "health_maximum")
 
-KIND = Parameters()
+KIND = Parameters(dead_ttl=30.0)
 LAN = Parameters(
     probe_interval=1.0,
     probe_timeout=0.4,

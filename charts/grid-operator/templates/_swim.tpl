@@ -25,6 +25,8 @@
 - name: GRID_SWIM_SEEDS
   value: {{ join "," . | quote }}
 {{- end }}
+- name: GRID_REQUEST_KEEP_S
+  value: {{ int64 .Values.requestKeepSeconds | quote }}
 {{- end }}
 
 {{- /* UDP for packets and TCP for exchanges, on one number. */ -}}

@@ -71,7 +71,7 @@ TLS = Group(
 )
 
 BUDGET_POLICY = Group(
-    text="What each tenant may spend. Without it `status.budgetStatus` is empty; what is spent is counted all the same.",
+    text="What each tenant may spend. Only spend of its tenants is taken. Without it `status.budgetStatus` is empty.",
     rules=(EPOCH_RULE,),
     fields={
         "epoch": Number(

@@ -179,5 +179,20 @@ def a_new_epoch_starts_at_zero_and_stays_there(active: frozenset[str]) -> None:
     assert totals(world) == [3, 3, 3]
 
 
+def many_tenants_with_long_names_converge_within_the_packet_budget(active: frozenset[str]) -> None:
+    world = started(active)
+    sizes: list[int] = []
+    world.taps.append(lambda _, data: sizes.append(len(data)))
+    for number in range(200):
+        world.spend(THREE[number % 3], f"{number:03}-{'long' * 45}", 1)
+    world.spend("s1", "\N{ROCKET}" * 253, 1)  # 1012 bytes of UTF-8, the longest there is
+    nodes = [site.node for site in world.living() if site.node]
+    converged = world.run(bounds.convergence(3, KIND), lambda: all(len(node.ledger.totals()) == 201 for node in nodes))
+    assert converged, [len(node.ledger.totals()) for node in nodes]
+    world.run(30)
+    assert max(sizes) <= KIND.packet_bytes
+    assert nodes[0].waiting == 0
+
+
 def _evicts(effect: events.Effect, name: str) -> bool:
     return isinstance(effect, events.MemberEvicted) and effect.name == name

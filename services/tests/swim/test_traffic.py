@@ -18,19 +18,6 @@ from tests.swim.looking import NONE, node, sealed
 OLD = bytes(KEY_BYTES)
 
 
-def test_two_hundred_tenants_with_long_names_converge_and_no_packet_is_over_the_budget() -> None:
-    world = started(NONE)
-    sizes: list[int] = []
-    world.taps.append(lambda _, data: sizes.append(len(data)))
-    for number in range(200):
-        world.spend(THREE[number % 3], f"{number:03}-{'long' * 45}", 1)
-    world.spend("s1", "\N{ROCKET}" * 253, 1)  # 1012 bytes of UTF-8, the longest there is
-    assert world.run(bounds.convergence(3, KIND), lambda: all(len(known) == 201 for known in every_total(world)))
-    world.run(30)
-    assert max(sizes) <= KIND.packet_bytes
-    assert node(world, "s1").waiting == 0
-
-
 def every_total(world: World) -> list[dict[str, int]]:
     return [site.node.ledger.totals() for site in world.living() if site.node]
 
@@ -42,6 +29,19 @@ def test_a_record_that_fits_no_packet_is_counted_and_travels_by_push_pull() -> N
     world.spend("s1", "\N{ROCKET}" * 120, 1)
     assert node(world, "s1").counters["oversize", "spend"] == 1
     assert world.run(bounds.convergence(3, KIND), lambda: all(len(known) == 2 for known in every_total(world)))
+
+
+def test_the_last_exchange_is_recent_while_peers_are_there_and_old_when_they_are_gone() -> None:
+    world = started(NONE)
+    world.run(bounds.convergence(3, KIND))
+    last = node(world, "s1").last_exchange
+    assert last is not None
+    assert world.now - last <= bounds.convergence(3, KIND)
+    world.cut(["s1"], ["s2", "s3"], both_ways=True)
+    world.run(60)
+    gone = node(world, "s1").last_exchange
+    assert gone is not None
+    assert world.now - gone > 50
 
 
 def test_quiet_sites_say_little_and_want_nothing() -> None:
