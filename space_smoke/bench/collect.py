@@ -7,7 +7,7 @@ Each piece is capped. A piece that cannot be had says why; collecting never rais
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -21,15 +21,20 @@ _CAP = 12_000  # characters of one piece; its end is kept, where the reason usua
 _LINES = 120
 
 
-def gather(cluster: kube.Kube, namespace: str, lease_namespace: str) -> Iterator[tuple[str, str]]:
-    """(what, text) pairs: pods and events of the namespace, logs of its containers, Leases."""
-    yield "pods", _said(lambda: _pods(cluster, namespace))
-    yield "events", _said(lambda: _events(cluster, namespace))
+def gather(cluster: kube.Kube, namespaces: Sequence[str], lease_namespace: str) -> Iterator[tuple[str, str]]:
+    """(what, text) pairs: pods and events of the namespaces, logs of their containers, Leases."""
+    for namespace in namespaces:
+        yield from _of_namespace(cluster, namespace)
     yield "leases", _said(lambda: _leases(cluster, lease_namespace))
+
+
+def _of_namespace(cluster: kube.Kube, namespace: str) -> Iterator[tuple[str, str]]:
+    yield f"pods in {namespace}", _said(lambda: _pods(cluster, namespace))
+    yield f"events in {namespace}", _said(lambda: _events(cluster, namespace))
     try:
         pods = cluster.listed("v1", "Pod", namespace)
     except errors.ApiError as error:
-        yield "logs", f"(not to be had: {error.message})"
+        yield f"logs in {namespace}", f"(not to be had: {error.message})"
         return
     for pod in pods:
         for status in objects.dig(pod, "status", "containerStatuses") or ():

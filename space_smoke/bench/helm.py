@@ -73,6 +73,7 @@ def upgrade_install(
     if previous is not None and previous.status.startswith("pending-"):
         recover(helm, previous, common, emit)
     argv = [str(helm), "upgrade", "--install", release, str(chart), "--create-namespace", "--output", "json"]
+    argv += ["--skip-crds"]  # they are the bench's own business: see crds
     argv += [*common, "--timeout", f"{timeout_s:g}s", *_values(values_files, sets), *(["--wait"] if wait else [])]
     return int(json.loads(proc.run(argv, timeout_s=timeout_s + 30).stdout)["version"])
 

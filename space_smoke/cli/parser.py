@@ -63,8 +63,8 @@ def _bench_verbs(verbs: _Verbs) -> None:
         dest="extras",
         action="append",
         default=[],
-        metavar="RELEASE",
-        help="an optional release as well, such as telemetry; the bench keeps it until it is made again",
+        metavar="PART",
+        help="an optional part as well, grid or telemetry; the bench keeps it until it is made again",
     )
     up.add_argument(
         "--api-port", type=int, default=0, metavar="PORT", help="host port of the API server (default: any)"

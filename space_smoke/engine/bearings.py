@@ -14,13 +14,15 @@ from space_smoke.bench import kube
 from space_smoke.model import objects
 
 SYSTEM = "kube-system"
+GRID_OPERATOR = "grid-operator"  # the chart of a grid site
 _KEPT = ("ReplicaSet", "StatefulSet", "DaemonSet", "Node")  # owners of pods that are there to stay
 
 
 @dataclass(frozen=True, slots=True)
 class Bearings:
-    """Raw objects. `pods` are those of the bench's namespace and of kube-system."""
+    """Raw objects. `namespaces` are the bench's own; `pods` are those of these and of kube-system."""
 
+    namespaces: Sequence[str]
     nodes: Sequence[objects.Object]
     deployments: Sequence[objects.Object]
     replica_sets: Sequence[objects.Object]
@@ -30,18 +32,22 @@ class Bearings:
 
 def read(cluster: kube.Kube, namespace: str) -> Bearings:
     """All lists at once. Raises ApiError."""
-    asked: tuple[tuple[str, str, str], ...] = (
-        ("v1", "Node", ""),
-        ("apps/v1", "Deployment", namespace),
-        ("apps/v1", "ReplicaSet", namespace),
-        ("apps/v1", "StatefulSet", namespace),
-        ("v1", "Pod", namespace),
-        ("v1", "Pod", SYSTEM),
-    )
-    nodes, deployments, replica_sets, stateful_sets, own, system = side_by_side(
-        [lambda one=one: cluster.listed(*one) for one in asked]  # type: ignore[misc]
-    )
-    return Bearings(nodes, deployments, replica_sets, stateful_sets, [*kept(own), *kept(system)])
+    own = namespaces(cluster, namespace)
+    kinds = ("Deployment", "ReplicaSet", "StatefulSet")
+    asked: list[tuple[str, str, str]] = [("v1", "Node", "")]
+    asked += [("apps/v1", kind, where) for kind in kinds for where in own]
+    asked += [("v1", "Pod", where) for where in (*own, SYSTEM)]
+    lists = side_by_side([lambda one=one: cluster.listed(*one) for one in asked])  # type: ignore[misc]
+    by_kind: dict[str, list[objects.Object]] = {kind: [] for _, kind, _ in asked}
+    for (_, kind, _), found in zip(asked, lists, strict=True):
+        by_kind[kind] += found
+    return Bearings(own, by_kind["Node"], *(by_kind[kind] for kind in kinds), pods=kept(by_kind["Pod"]))
+
+
+def namespaces(cluster: kube.Kube, namespace: str) -> tuple[str, ...]:
+    """A bench's own namespaces: this one, and those of the grid sites that it may have. Raises ApiError."""
+    sites = cluster.listed("apps/v1", "StatefulSet", "", f"app.kubernetes.io/name={GRID_OPERATOR}")
+    return tuple(dict.fromkeys((namespace, *sorted(one["metadata"]["namespace"] for one in sites))))
 
 
 def side_by_side(calls: Sequence[Callable[[], Any]]) -> list[Any]:

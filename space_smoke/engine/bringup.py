@@ -18,7 +18,6 @@ from typing import Any
 from space_smoke import errors
 from space_smoke.bench import (
     cache,
-    certificates,
     engine,
     images,
     kind,
@@ -28,14 +27,12 @@ from space_smoke.bench import (
     register,
     releases,
     tools,
-    volumes,
     wait,
 )
 from space_smoke.engine import doctor, down, steps
 from space_smoke.model import objects
 
 LOCK_S = 900.0
-NAMESPACES = ("space-smoke", "space")
 _RETURN_S = 90.0
 
 
@@ -86,7 +83,7 @@ class Work:
             self.entry = entry
 
 
-class _UntilFailure(kube.Kube):
+class UntilFailure(kube.Kube):
     """Once a step has failed, the next read of any other raises: no wait of this `up` goes on in the background."""
 
     def __init__(self, kubeconfig: pathlib.Path, marks: steps.Marks) -> None:
@@ -233,33 +230,6 @@ def load_images(work: Work) -> str:
     nodes.load(work.options.name, list(work.services.values()), work.kind, work.emit, linkable=work.node.built)
     work.record(lambda _: {"images": wanted})
     return f"{len(wanted)} images into {len(workers)} workers"
-
-
-def namespaces(work: Work) -> str:
-    work.kube = _UntilFailure(register.kubeconfig(work.options.name), work.marks)
-    for name in NAMESPACES:
-        wait.until(work.kube, f"namespace {name}", lambda name=name: _made(work.kube, name), watching=(), timeout_s=30)  # type: ignore[misc]
-    certified = [
-        f"a certificate for {planned.certificate}"
-        for planned in work.planned
-        if planned.certificate and certificates.keep(work.kube, planned.certificate, planned.namespace)
-    ]
-    wanted = [volume for planned in work.planned for volume in planned.volumes]
-    if work.reused:  # its claims are bound already, or the provisioner will see to them
-        wanted = []
-    volumes.folders(work.options.name, wanted)
-    made = volumes.create(work.kube, wanted)
-    return ", ".join((*NAMESPACES, *certified, *made))
-
-
-def _made(access: kube.Kube, name: str) -> wait.State:
-    """One attempt to create; the API server of a new cluster may answer 500 until its own start is over."""
-    try:
-        access.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    except errors.ApiError as error:
-        if error.status != 409:
-            raise
-    return wait.State(True, "made")
 
 
 def node_groups(work: Work) -> str:

@@ -22,6 +22,7 @@ YOUNG_S = 180.0
 READY_S = 30.0
 _TIMEOUT_S = 240.0
 _TELL_S = 5.0
+_WATCHED = (("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
 _ONLY_TIME = "; nothing else moves"
 
 
@@ -46,7 +47,8 @@ class Gate:
         began_s = self.clock()
         state = self._look()
         if not state.done:
-            watching = [("v1", "Pod", self.namespace), ("apps/v1", "Deployment", self.namespace)]
+            own = bearings.namespaces(self.cluster, self.namespace)
+            watching = [(*kind, where) for kind in _WATCHED for where in own]
             told = _Progress(self.emit, self.clock)
             state = wait.until(
                 self.cluster,

@@ -55,7 +55,7 @@ def read(cluster: kube.Kube, namespace: str) -> Facts:
         [
             lambda: bearings.read(cluster, namespace),
             lambda: cluster.send("GET", "/version")[1],
-            lambda: cluster.listed("v1", "Secret", namespace, "owner=helm,status=deployed"),
+            lambda: _releases(cluster, namespace),
         ]
     )
     return dict(
@@ -63,7 +63,7 @@ def read(cluster: kube.Kube, namespace: str) -> Facts:
             ("Kubernetes version", Fact(str(version.get("gitVersion", "not told")))),
             *_nodes(found),
             *_images(found),
-            *_pods(found, namespace),
+            *_pods(found),
             *(_release(secret) for secret in releases),
         ]
     )
@@ -116,11 +116,20 @@ def _images(found: bearings.Bearings) -> Iterator[tuple[str, Fact]]:
         yield f"image ids of {owner}", Fact(", ".join(sorted(ids)))
 
 
-def _pods(found: bearings.Bearings, namespace: str) -> Iterator[tuple[str, Fact]]:
+def _releases(cluster: kube.Kube, namespace: str) -> list[objects.Object]:
+    """The Secrets in which Helm keeps what it installed."""
+    return [
+        secret
+        for where in bearings.namespaces(cluster, namespace)
+        for secret in cluster.listed("v1", "Secret", where, "owner=helm,status=deployed")
+    ]
+
+
+def _pods(found: bearings.Bearings) -> Iterator[tuple[str, Fact]]:
     """Which pods there are, by uid since a StatefulSet's keep their names, and how often each restarted."""
     for pod in found.pods:
         meta, node = pod["metadata"], f"node/{pod['spec'].get('nodeName', '')}"
-        own = {str(bearings.owner(pod))} if meta["namespace"] == namespace else set()
+        own = {str(bearings.owner(pod))} if meta["namespace"] in found.namespaces else set()
         name, depends = f"pod/{meta['name']}", frozenset({*own, node})
         yield f"{name}", Fact(str(meta.get("uid")), depends)
         yield f"restarts of {name}", Fact(str(bearings.restarts(pod)), depends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent import futures
 
 from space_smoke import errors
-from space_smoke.bench import helm, ready, register, releases, wait
+from space_smoke.bench import crds, helm, ready, register, releases, wait
 from space_smoke.engine import bringup
 from space_smoke.model import objects
 
@@ -23,6 +23,8 @@ def install(work: bringup.Work) -> str:
     with futures.ThreadPoolExecutor(max_workers=2 * sum(map(len, stages))) as pool:
         waits: list[futures.Future[None]] = []
         for stage in stages:
+            charts = [planned.chart for planned in stage]
+            crds.keep(work.kube, charts, work.emit, timeout_s=work.options.timeout_s)
             done = [pool.submit(_install, work, planned, present.get(planned.release)) for planned in stage]
             installed += [name for one in done if (name := one.result())]
             waits += [pool.submit(_rolled_out, work, planned) for planned in stage]

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import http, kube, wait
+from space_smoke.bench import http, kube, ready, wait
+from space_smoke.engine import bearings
 from space_smoke.loads import kinds as load_kinds
 from space_smoke.loads import traffic
 from space_smoke.model import history, objects, scenario
 
 SERVICE, PORT = "space-api", 8080
 NAMESPACE = "space"
+# Charts whose releases are in namespaces of their own, by what each of them makes.
+_ELSEWHERE = {
+    bearings.GRID_OPERATOR: ("apps/v1", "StatefulSet"),
+    "grid-site": ("grid.praxis-proxy.io/v1alpha1", "GridNetwork"),
+}
 _REACHABLE_S = 30.0
 _SETTLE_S = 90.0
 
@@ -39,24 +45,49 @@ class Scene:
     def fit(self, the: scenario.Scenario) -> str:
         """Why this bench cannot run the scenario, or ""."""
         for name in the.bench.charts:
-            found = self._workload(name)
-            if found is None:
+            found = self._installed(name)
+            if not found:
                 return f"chart {name} is not installed in namespace {self.namespace}"
-            wanted, have = the.bench.replicas.get(name), objects.dig(found, "spec", "replicas")
-            if wanted is not None and have != wanted:
-                return f"{name} has {have} replicas and the scenario needs {wanted}"
+            wanted = the.bench.replicas.get(name)
+            for one in found if wanted is not None else ():
+                if (have := objects.dig(one, "spec", "replicas")) != wanted:
+                    return f"{one['metadata']['name']} has {have} replicas and the scenario needs {wanted}"
         return ""
 
     def settle(self, the: scenario.Scenario) -> None:
-        """The gate before a scenario: its Deployments are quiet, old pods of whatever was before are gone.
+        """The gate before a scenario: its workloads are quiet, old pods of whatever was before are gone.
 
         Raises WaitFailed: then this bench is not fit to judge."""
         for name in the.bench.charts:
-            found = self._workload(name)
-            if found is not None and found["kind"] == "Deployment":
-                ref = objects.Ref("apps/v1", "Deployment", self.namespace, name)
-                if not wait.deployment_state(self.cluster, ref).done:
+            for found in self._installed(name):
+                ref = objects.ref_of(found)
+                if ref.kind == "Deployment" and not wait.deployment_state(self.cluster, ref).done:
                     wait.rollout(self.cluster, ref, timeout_s=_SETTLE_S, emit=self.emit)
+                elif ref.kind == "StatefulSet" and ready.behind(found):
+                    self._stateful(ref)
+
+    def _stateful(self, ref: objects.Ref) -> None:
+        def look() -> wait.State:
+            words = ready.behind(self.cluster.read(ref))
+            return wait.State(not words, words)
+
+        watching = [("v1", "Pod", ref.namespace), ("apps/v1", "StatefulSet", ref.namespace)]
+        wait.until(
+            self.cluster, f"{ref} to be rolled out", look, watching=watching, timeout_s=_SETTLE_S, emit=self.emit
+        )
+
+    def _installed(self, name: str) -> list[objects.Object]:
+        """What stands for a chart: its workload here, or what its releases made elsewhere, as a grid's sites do."""
+        found = self._workload(name)
+        kinds = _ELSEWHERE.get(name) if found is None else None
+        if kinds is None:
+            return [] if found is None else [found]
+        try:
+            return self.cluster.listed(*kinds, "", f"app.kubernetes.io/name={name}")
+        except errors.ApiError as error:
+            if error.status != 404:  # the cluster has no such kind
+                raise
+            return []
 
     def _workload(self, name: str) -> objects.Object | None:
         """A release's main workload, which bears the release's name."""
@@ -146,6 +177,10 @@ class Scene:
 
 def everything(scene: Scene, gather: Callable[..., Any], lease_namespace: str) -> None:
     """Diagnostics as events."""
-    for what, text in gather(scene.cluster, scene.namespace, lease_namespace):
+    try:
+        own = bearings.namespaces(scene.cluster, scene.namespace)
+    except errors.ApiError:  # what follows says so itself
+        own = (scene.namespace,)
+    for what, text in gather(scene.cluster, own, lease_namespace):
         if text:
             scene.emit("diagnostics", what=what, text=text)

@@ -82,7 +82,7 @@ def run_all(
     results: list[run.Result] = []
     codes: list[int] = []
     try:
-        needed = frozenset(name for the in scenarios for name in the.bench.charts) & frozenset(releases.optional())
+        needed = releases.asked_by({name for the in scenarios for name in the.bench.charts})
         opened = open_bench(dataclasses.replace(options, extras=needed), past, run_id, started)
         for the in scenarios:
             result = _one(the, opened)
@@ -174,7 +174,7 @@ def _cluster(options: Options, past: history.History, *, bring_up: bool = True) 
     ready = entry is not None and entry.state == register.READY and _answers(options.bench)
     if not ready and not bring_up:
         raise errors.BenchError(f"bench {options.bench} is not up", next_step="space_smoke up")
-    if not ready or entry is None or not options.extras <= entry.releases.keys():
+    if not ready or entry is None or releases.lacking(options.extras, entry.releases):
         from space_smoke.engine import up  # with all that builds benches, which a bench that is up does not need
 
         up.up(up.UpOptions(name=options.bench, extras=tuple(sorted(options.extras))), past.tell)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke.bench import cache, register
-from space_smoke.engine import bringup, releasing, steps
+from space_smoke.engine import beforehand, bringup, releasing, steps
 
 Step = steps.Step
 UpOptions = bringup.UpOptions
@@ -29,7 +29,7 @@ STEPS: tuple[steps.Step[bringup.Work], ...] = (
     Step("service images", "finding or building the service images", bringup.service_images, ("engine",)),
     # The marks `nodes` and `api` are reached half way through `cluster`.
     Step("images onto nodes", "loading images into the workers", bringup.load_images, ("service images", "nodes")),
-    Step("namespaces", "waiting for the API server, making namespaces and volumes", bringup.namespaces, ("api",)),
+    Step("namespaces", "waiting for the API server, making namespaces and volumes", beforehand.namespaces, ("api",)),
     Step("node groups", "checking the nodes and their groups", bringup.node_groups, ("cluster", "namespaces")),
     Step("routes and DNS", "waiting for pod routes and DNS", bringup.routes_and_dns, ("cluster", "namespaces")),
     Step("releases", "installing releases", releasing.install, ("images onto nodes", "namespaces")),

@@ -19,7 +19,8 @@ from space_smoke.tests.render import grid, installer, judges, services, stores, 
 
 CHARTS = pathlib.Path(__file__).parents[3] / "charts"
 STAGES = yaml.safe_load((CHARTS / "releases.yaml").read_text())["stages"]
-STAGED = {release["chart"]: release for stage in STAGES for release in stage}
+# The first one of each chart.
+STAGED = {release["chart"]: release for stage in STAGES[::-1] for release in stage[::-1]}
 INSTALLER = "space-cluster"
 
 # Charts that no stage of a bench names: those of services that a bench does not run yet, and the installer of clusters
@@ -57,12 +58,11 @@ class Claim:
 
 
 def values_files(chart: str) -> dict[str, pathlib.Path]:
-    """Every values file of `chart` by its short name: those of `ci/`, and `bench` or, where no bench has one, `example`."""
+    """Every values file of `chart` by its short name: those of `ci/`, and `bench` and `example` where there are such."""
     found = {path.name.removesuffix("-values.yaml"): path for path in sorted((CHARTS / chart / "ci").glob("*.yaml"))}
-    if "values" not in RELEASES[chart]:
-        found["example"] = CHARTS / chart / "values.example.yaml"
-    else:
-        found["bench"] = CHARTS / RELEASES[chart]["values"]
+    for name, path in (("example", f"{chart}/values.example.yaml"), ("bench", RELEASES[chart].get("values", ""))):
+        if path and (CHARTS / path).exists():
+            found[name] = CHARTS / path
     return {**found, "minimal": found.pop("minimal")}  # last: planted faults are judged with the last one
 
 
@@ -163,6 +163,7 @@ CLAIMS: list[Claim] = [
         stores.the_database_test_proves_tls,
         values=("everything", "minimal"),
     ),
+    *of("postgres", stores.one_role_is_all_there_is, values=("one-role",)),
     *of("postgres", stores.postgres_without_tls_needs_no_certificate, values=("no-tls", "bare")),
     *of("postgres", stores.given_secrets_replace_ours, values=("existing-secrets",)),
     *of(
@@ -219,18 +220,18 @@ CLAIMS: list[Claim] = [
         grid.nobody_else_gets_its_rights,
         grid.the_crds_come_with_it,
     ),
-    *of(grid.OPERATOR, grid.peers_find_it_by_both_protocols, values=("everything", "node-port")),
-    *of(grid.OPERATOR, grid.it_is_not_reached_from_outside_unless_asked, values=_STANDING),
-    *of(grid.SITE, grid.the_spec_is_never_empty, values=("everything", "example", "budgets", "minimal")),
+    *of(grid.OPERATOR, grid.peers_find_it_by_both_protocols, values=("bench", "everything", "node-port")),
+    *of(grid.OPERATOR, grid.it_is_not_reached_from_outside_unless_asked, values=("no-tls", "minimal")),
+    *of(grid.SITE, grid.the_spec_is_never_empty, values=("everything", "bench", "example", "budgets", "minimal")),
     *of(
         grid.SITE,
         grid.resources_are_whole_for_their_crds,
         grid.all_belong_to_the_network,
-        values=("minimal", "budgets", "example", "everything"),
+        values=("minimal", "budgets", "bench", "example", "everything"),
     ),
     *of(grid.SITE, grid.every_field_of_the_crds_is_rendered, values=("everything",)),
     *of(grid.SITE, grid.what_is_not_given_is_not_rendered, values=("minimal",)),
-    *of(grid.SITE, grid.the_policy_is_passed_through, values=("budgets", "everything")),
+    *of(grid.SITE, grid.the_policy_is_passed_through, values=("bench", "budgets", "everything")),
     *of(INSTALLER, installer.it_installs_the_services_and_no_store),
     *of(INSTALLER, installer.it_names_no_store_by_itself, values=("minimal",)),
     *of(INSTALLER, installer.a_named_store_reaches_all_that_share_it, values=("everything", "example")),

@@ -19,7 +19,7 @@ from space_smoke.tests.render import reading
 OPERATOR, SITE = "grid-operator", "grid-site"
 RELEASES = {
     OPERATOR: {"release": "operator-a", "namespace": "site-a", "values": "bench-values/grid-operator.yaml"},
-    SITE: {"release": "site-a", "namespace": "site-a"},
+    SITE: {"release": "site-a", "namespace": "site-a", "values": "bench-values/grid-site.yaml"},
 }
 CRDS = pathlib.Path(__file__).parents[3] / "charts" / OPERATOR / "crds"
 _GROUP = "grid.praxis-proxy.io"

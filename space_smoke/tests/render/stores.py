@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from space_smoke.charts import render
 from space_smoke.tests.render import reading
 
+_PASSWORDS = {"app": "POSTGRES_PASSWORD", "owner": "POSTGRES_OWNER_PASSWORD"}
 AUTHORITY = "/etc/space/postgres-ca/ca.crt"  # where a client of the database has its authority's certificate
 
 # space-redis
@@ -77,12 +78,23 @@ def postgres_data_lies_on_the_volume(rendered: render.Rendered) -> Iterator[str]
 def postgres_urls_match_their_parts(rendered: render.Rendered) -> Iterator[str]:
     environment = reading.environment(reading.container(rendered, "StatefulSet", "postgres"))
     for role, user in (("app", environment["POSTGRES_USER"]), ("owner", environment["POSTGRES_OWNER"])):
-        data = rendered.one("Secret", f"postgres-{role}")["stringData"]
+        data = rendered.one("Secret", environment[_PASSWORDS[role]]["secretKeyRef"]["name"])["stringData"]
         wanted = f"postgresql://{user}:{data['password']}@postgres:5432/{environment['POSTGRES_DB']}"
         wanted += f"?sslmode=verify-full&sslrootcert={AUTHORITY}" if _serves_tls(rendered) else ""
         yield from reading.unless(
             data["url"] == wanted, f"postgres-{role}: the url is not {user}'s for {environment['POSTGRES_DB']}"
         )
+
+
+def one_role_is_all_there_is(rendered: render.Rendered) -> Iterator[str]:
+    environment = reading.environment(reading.container(rendered, "StatefulSet", "postgres"))
+    second = [name for name in environment if name.startswith("POSTGRES_OWNER")]
+    yield from reading.unless(not second, f"the server is told of a second role: {second}")
+    secrets = [item.name for item in rendered.objects if item.kind == "Secret"]
+    yield from reading.unless(secrets == ["grid-database"], f"the Secrets are {secrets}")
+    script = rendered.one("Pod", "postgres-test")["spec"]["containers"][0]["command"][-1]
+    for part in ("expect owns t ", "expect creates t "):
+        yield from reading.unless(part in script, f"the test does not hold {part!r}")
 
 
 def postgres_passwords_stand_in_secrets_only(rendered: render.Rendered) -> Iterator[str]:

@@ -86,7 +86,12 @@ def test_every_chart_has_notes_and_a_values_file_for_least_and_most() -> None:
 def test_the_releases_come_in_the_order_of_their_needs_and_the_table_knows_every_chart() -> None:
     stages = [[release["release"] for release in stage] for stage in claims.STAGES]
     services = ["space-api", "space-admin-api", "space-internal-api", "space-cluster-controller"]
-    assert stages == [["space-redis", "postgres", "telemetry"], services]
+    sites = ["grid-a", "grid-b", "grid-c"]
+    assert stages == [
+        ["space-redis", "postgres", "telemetry", *(f"{site}-postgres" for site in sites)],
+        [*services, *sites],
+        [f"{site}-site" for site in sites],
+    ]
     assert {path.parent.name for path in claims.CHARTS.glob("*/Chart.yaml")} == set(claims.EVERY)
 
 

@@ -12,6 +12,7 @@ from space_smoke.engine import bearings
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 SPACE = "space"
+_CHART = "app.kubernetes.io/name="
 
 
 def stamp(age_s: float) -> str:
@@ -32,6 +33,13 @@ def deployment(name: str = "space-api", wanted: int = 1, ready: int = 1, **statu
     counts = {"observedGeneration": 1, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready}
     meta = {"name": name, "namespace": SPACE, "generation": 1}
     return {"kind": "Deployment", "metadata": meta, "spec": {"replicas": wanted}, "status": {**counts, **status}}
+
+
+def site(name: str = "grid-a", ready: int = 1) -> dict[str, Any]:
+    """The StatefulSet of a grid site, in the namespace of the same name."""
+    found = deployment(name, ready=ready)
+    found["metadata"] |= {"namespace": name, "labels": {"app.kubernetes.io/name": "grid-operator"}}
+    return {**found, "apiVersion": "apps/v1", "kind": "StatefulSet"}
 
 
 def replica_set(name: str = "space-api-7c4", age_s: float = 3600, replicas: int = 1) -> dict[str, Any]:
@@ -85,6 +93,7 @@ def release(name: str = "space-api", revision: int = 1, **config: Any) -> dict[s
 def standing(**changes: Any) -> bearings.Bearings:
     """A bench at rest; `changes` replace whole lists."""
     lists: dict[str, Any] = {
+        "namespaces": [SPACE],
         "nodes": [node()],
         "deployments": [deployment()],
         "replica_sets": [replica_set()],
@@ -96,7 +105,7 @@ def standing(**changes: Any) -> bearings.Bearings:
 
 
 class Cluster:
-    """Answers every list with what `lists` holds for its kind (and, for pods, its namespace)."""
+    """Answers every list with what `lists` holds for its kind, its namespace and the chart that is asked for by a label."""
 
     def __init__(self, **lists: list[dict[str, Any]]) -> None:
         self.lists = {
@@ -110,11 +119,16 @@ class Cluster:
         }
         self.asked: list[str] = []
 
-    def listed(self, _api_version: str, kind: str, namespace: str = "", _selector: str = "") -> list[dict[str, Any]]:
+    def listed(self, _api_version: str, kind: str, namespace: str = "", selector: str = "") -> list[dict[str, Any]]:
         self.asked.append(kind)
-        if kind != "Pod":
-            return self.lists[kind]
-        return [one for one in self.lists[kind] if one["metadata"]["namespace"] == namespace]
+        found = self.lists[kind]
+        if namespace:
+            found = [one for one in found if one["metadata"].get("namespace", SPACE) == namespace]
+        if selector.startswith(_CHART):
+            found = [
+                one for one in found if f"{_CHART}{one['metadata'].get('labels', {}).get(_CHART[:-1])}" == selector
+            ]
+        return found
 
     def send(self, _method: str, _path: str) -> tuple[int, dict[str, Any]]:
         self.asked.append("version")

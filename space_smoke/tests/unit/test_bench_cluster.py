@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -202,6 +203,7 @@ def test_a_release_that_a_killed_run_left_pending_is_freed_before_it_is_upgraded
     assert revision == 7
     assert [call.startswith(act) for call, act in zip(calls, acts, strict=True)] == [True] * len(acts)
     assert "--set-string image.tag=0123" in calls[-1]
+    assert "--skip-crds" in calls[-1]
     assert f"--kubeconfig {tmp_path}/kubeconfig" in calls[-1]
 
 
@@ -233,4 +235,12 @@ def test_a_releases_digest_changes_with_chart_values_and_image(tmp_path: pathlib
     seen.add(planned.digest(old))
     (chart / "Chart.yaml").write_text("name: b")
     seen.add(planned.digest(old))
-    assert len(seen) == 4
+    given = dataclasses.replace(planned, given={"nodeGroup": "infra"})
+    assert given.sets(old) == {"nodeGroup": "infra", "image.repository": "space-smoke/redis", "image.tag": "1"}
+    assert len({*seen, given.digest(old)}) == 5
+
+
+def test_a_release_without_pods_is_given_no_image() -> None:
+    (site,) = [one for stage in releases.stages(extras=["grid"]) for one in stage if one.release == "grid-b-site"]
+    assert (site.image, site.sets({})) == ("", {"gridNetwork.name": "grid-b"})
+    assert site.digest({}) != dataclasses.replace(site, given={}).digest({})

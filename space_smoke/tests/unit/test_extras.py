@@ -17,6 +17,8 @@ from space_smoke.engine import bringup, suite, up
 from space_smoke.model import scenario
 from space_smoke.tests.unit import histories
 
+GRID = tuple(f"grid-{site}{part}" for site in "abc" for part in ("-postgres", "", "-site"))
+
 
 def silent(*_: Any, **__: Any) -> None:
     pass
@@ -43,7 +45,6 @@ def names(stages: list[list[releases.Planned]]) -> list[str]:
 
 
 def test_an_optional_release_is_planned_where_it_is_asked_for_with_what_others_then_get() -> None:
-    assert releases.optional() == ("telemetry",)
     plain, more = releases.stages(), releases.stages(extras=["telemetry"])
     assert set(names(more)) - set(names(plain)) == {"telemetry"}
     assert not [one.release for stage in plain for one in stage if len(one.values) > 1]
@@ -51,11 +52,45 @@ def test_an_optional_release_is_planned_where_it_is_asked_for_with_what_others_t
     assert told == {one.release for one in plain[1]}
 
 
-def test_an_extra_that_is_no_optional_release_is_refused_with_those_there_are() -> None:
-    for wrong in ("grafana", "space-api"):
-        with pytest.raises(errors.UsageError, match=f"'{wrong}' is no optional release") as refused:
+def test_one_word_brings_all_the_releases_that_share_it_in_their_stages() -> None:
+    plain, more = releases.stages(), releases.stages(extras=["grid"])
+    assert not [name for name in names(plain) if name.startswith("grid")]
+    sites = ("grid-a", "grid-b", "grid-c")
+    added = [{one.release for one in stage if one.release not in names(plain)} for stage in more]
+    assert added == [{f"{site}-postgres" for site in sites}, set(sites), {f"{site}-site" for site in sites}]
+    assert {one.namespace for stage in more for one in stage} == {"space", *sites}
+
+
+def test_a_word_that_no_release_has_is_refused_with_those_there_are() -> None:
+    for wrong in ("grafana", "space-api", "grid-a", ""):
+        with pytest.raises(errors.UsageError, match=f"'{wrong}' is no optional part of a bench") as refused:
             releases.stages(extras=["telemetry", wrong])
-        assert refused.value.next_step == "choose from telemetry"
+        assert refused.value.next_step == "choose from telemetry, grid"
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["grid-operator"], {"grid"}),
+        (["grid-site"], {"grid"}),
+        (["grid-b"], {"grid"}),
+        (["telemetry", "grid-operator"], {"telemetry", "grid"}),
+        (["postgres", "space-api"], set()),
+        (["no-such-chart"], set()),
+    ],
+    ids=lambda one: ",".join(one) or "nothing",
+)
+def test_a_word_is_asked_for_by_its_releases_and_charts_but_not_by_what_a_bench_has_anyway(
+    names: list[str], words: set[str]
+) -> None:
+    assert releases.asked_by(names) == words
+
+
+def test_of_a_word_some_of_whose_releases_are_installed_the_others_are_lacking() -> None:
+    assert releases.kept(["space-api", "grid-a-postgres"]) == {"grid"}
+    lacking = releases.lacking(["grid"], ["space-api", "grid-a-postgres", "grid-b-postgres", "grid-c-postgres"])
+    assert lacking == {"grid-a", "grid-b", "grid-c", "grid-a-site", "grid-b-site", "grid-c-site"}
+    assert releases.lacking([], ["space-api"]) == set()
 
 
 def test_a_bench_keeps_the_extras_that_it_was_asked_for_until_it_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +111,9 @@ def test_a_bench_keeps_the_extras_that_it_was_asked_for_until_it_is_made_again(m
         (("space-api",), ("space-api",), None),
         (("space-api",), ("space-api", "telemetry"), ("telemetry",)),
         (("space-api", "telemetry"), ("space-api", "telemetry"), None),
+        (("space-api",), ("postgres", "grid-operator"), ("grid",)),
+        (("space-api", "grid-a-postgres"), ("grid-operator",), ("grid",)),
+        (("space-api", *GRID), ("grid-operator", "grid-site"), None),
     ],
 )
 def test_a_scenario_that_names_an_optional_release_brings_it_to_a_bench_that_lacks_it(

@@ -94,6 +94,20 @@ def test_sandboxes_and_jobs_are_not_looked_at() -> None:
     assert [pod["metadata"]["name"] for pod in found.pods] == ["space-api-7c4-a"]
 
 
+def test_a_grid_site_that_moves_in_its_own_namespace_keeps_the_gate_closed() -> None:
+    def said(**lists: Any) -> tuple[bool, str]:
+        cluster = made.Cluster(**lists)
+        return judge(bearings.read(cast(kube.Kube, cluster), made.SPACE))
+
+    pod = made.pod("grid-a-0", owner=("StatefulSet", "grid-a"), namespace="grid-a")
+    waits = made.pod("grid-a-0", owner=("StatefulSet", "grid-a"), namespace="grid-a", ready_s=None)
+    foreign = made.pod("other-0", owner=("StatefulSet", "other"), namespace="elsewhere", ready_s=None)
+    quiet, words = said(StatefulSet=[made.site()], Pod=[made.pod(), pod, foreign])
+    assert (quiet, words) == (True, "quiet: 1 nodes Ready, 2 rollouts ended, 2 pods at rest")
+    assert said(StatefulSet=[made.site(ready=0)]) == (False, "statefulset/grid-a: 0 of 1 ready, 1 updated, 1 in all")
+    assert said(StatefulSet=[made.site()], Pod=[waits]) == (False, "pod grid-a-0 is not Ready")
+
+
 def test_a_quiet_bench_is_looked_at_once_and_never_again() -> None:
     told: list[tuple[str, dict[str, Any]]] = []
     cluster = made.Cluster()
@@ -102,7 +116,7 @@ def test_a_quiet_bench_is_looked_at_once_and_never_again() -> None:
     asked = len(cluster.asked)
     opened.once()
     assert [kind for kind, _ in told] == ["gate"]
-    assert asked == len(cluster.asked) == 6
+    assert asked == len(cluster.asked) == 7
     assert told[0][1]["quiet"] is True
 
 

@@ -49,6 +49,18 @@ def test_what_is_read_is_versions_images_charts_nodes_and_restarts() -> None:
     assert shown["release space-api"].startswith("space-api-0.1.0 sha256:")
 
 
+def test_the_pods_images_and_releases_of_grid_sites_are_read_too() -> None:
+    pod = made.pod("grid-a-0", owner=("StatefulSet", "grid-a"), namespace="grid-a")
+    installed = made.release("grid-a")
+    installed["metadata"]["namespace"] = "grid-a"
+    lists = {"StatefulSet": [made.site()], "Pod": [made.pod(), pod], "Secret": [made.release(), installed]}
+    found = facts(**lists)
+    assert found.keys() >= {"pod/grid-a-0", "image ids of statefulset/grid-a", "release grid-a", "release space-api"}
+    killed = facts(**{**lists, "Pod": [made.pod(), {**pod, "metadata": {**pod["metadata"], "uid": "another"}}]})
+    assert len(provenance.differences(found, killed)) == 1
+    assert provenance.differences(found, killed, {"statefulset/grid-a"}) == []
+
+
 @pytest.mark.parametrize(
     ("after", "sentence"),
     [

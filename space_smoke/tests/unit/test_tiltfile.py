@@ -94,7 +94,7 @@ def test_a_missing_python_is_told_with_its_cure(helm: render.Renderer, project: 
         ({"ports": {"space-api": 9000, "postgres": 9000}}, "both ask for local port 9000"),
         ({"scenarios": "all"}, 'scenarios is "all" and must be a list of scenario ids'),
         ({"with": ["telemetri"]}, 'with: there is no "telemetri"; did you mean "telemetry"?'),
-        ({"with": "telemetry"}, 'with is "telemetry" and must be a list of optional releases'),
+        ({"with": "telemetry"}, 'with is "telemetry" and must be a list of optional parts of a bench'),
         ({"scenarios": ["ecw.sandbox_inf"]}, 'there is no "ecw.sandbox_inf"; did you mean "ecw.sandbox_info"?'),
         (["live_update"], "holds a list and must hold a map"),
     ],

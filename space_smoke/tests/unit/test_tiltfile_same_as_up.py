@@ -42,6 +42,18 @@ def test_an_optional_release_comes_where_it_is_asked_for_and_others_are_told_of_
     assert "space-smoke/telemetry" in {one["ref"] for one in loaded.calls.custom_build}
 
 
+def test_a_grid_comes_where_it_is_asked_for_in_its_namespaces_with_its_definitions_once(
+    helm: render.Renderer, other_project: Path
+) -> None:
+    (other_project / "tilt-settings.yaml").write_text("with: [grid]")
+    loaded = tiltfile_host.load(TILTFILE, other_project, helm)
+    stages = releases.stages(other_project / "charts" / "releases.yaml", extras={"grid"})
+    assert tiltfile_compare.differences(loaded, other_project, stages, helm) == []
+    assert {f"namespace-grid-{site}" for site in "abc"} <= set(loaded.resources)
+    kinds = [thing["kind"] for thing in loaded.calls.entities]
+    assert (kinds.count("CustomResourceDefinition"), kinds.count("GridNetwork")) == (3, 3)
+
+
 def test_tilt_makes_the_namespaces_of_the_releases_and_no_other(helm: render.Renderer) -> None:
     loaded = tiltfile_host.load(TILTFILE, cache.PROJECT, helm)
     made = {thing["metadata"]["name"] for thing in loaded.calls.entities if thing["kind"] == "Namespace"}

@@ -132,6 +132,7 @@ class Builtins:
         case = render.Case(self._root / pathToChartDir, name, namespace, paths, tiltfile_arguments.overrides(sets))
         # Tilt drops what stands in a folder of tests, and gives a namespace to what has none.
         kept = [dict(item.body) for item in self._helm.render(case).objects if "tests/" not in item.source]
+        kept = [thing for thing in kept if not (skip_crds and thing["kind"] == "CustomResourceDefinition")]
         for thing in kept:
             thing["metadata"] = {**thing["metadata"], "namespace": thing["metadata"].get("namespace", namespace)}
         return starlark.OpaquePythonObject(Blob(yaml.safe_dump_all(kept)))

@@ -72,6 +72,19 @@ def installed(planned: releases.Planned, helm: render.Renderer) -> dict[str, ren
     }
 
 
+def _made(stages: Stages, helm: render.Renderer) -> dict[str, dict[str, render.Object]]:
+    """What is installed by each release; definitions that several of them have are made with the first one."""
+    found: dict[str, dict[str, render.Object]] = {}
+    charts: set[Path] = set()
+    for planned in (one for stage in stages for one in stage):
+        objects = installed(planned, helm)
+        if planned.chart in charts:
+            objects = {name: item for name, item in objects.items() if item.kind != "CustomResourceDefinition"}
+        found[planned.release] = objects
+        charts.add(planned.chart)
+    return found
+
+
 def _placed(item: render.Object, namespace: str) -> dict[str, Any]:
     """An object with the namespace that Helm installs it into where it names none."""
     return {**item.body, "metadata": {"namespace": namespace, **item.body["metadata"]}}
@@ -83,11 +96,12 @@ def _hooks(item: render.Object) -> set[str]:
 
 
 def _objects(loaded: tiltfile_host.Loaded, stages: Stages, helm: render.Renderer) -> Iterator[str]:
+    made = _made(stages, helm)
     ups = {
         name: _placed(item, planned.namespace)
         for stage in stages
         for planned in stage
-        for name, item in installed(planned, helm).items()
+        for name, item in made[planned.release].items()
     }
     # `up` makes the releases' namespaces by itself.
     tilts = {
@@ -123,9 +137,10 @@ def _order(loaded: tiltfile_host.Loaded, stages: Stages, helm: render.Renderer) 
         tiltfile_builtins.identity(thing): name for name, one in loaded.resources.items() for thing in one.objects
     }
     earlier: set[str] = set()
+    objects = _made(stages, helm)
     for stage in stages:
         made = [
-            {name: item for name, item in installed(planned, helm).items() if name in holders and not _elsewhere(item)}
+            {name: item for name, item in objects[planned.release].items() if name in holders and not _elsewhere(item)}
             for planned in stage
         ]
         own = [{holders[name] for name in items} for items in made]
