@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import http, kube, ready, wait
+from space_smoke.bench import http, kube, ready, sites, wait
 from space_smoke.engine import bearings
 from space_smoke.loads import kinds as load_kinds
 from space_smoke.loads import traffic
@@ -124,8 +124,11 @@ class Scene:
     def prepared(self, load: scenario.Load, stop: threading.Event) -> traffic.Traffic:
         """What drives a load, once the pods of whom it asks were listed afresh and each was reached from here."""
         service = str(load.arguments.get(traffic.SERVICE, SERVICE))
-        pods = self._pods(load.name, service)
-        self._reachable(pods, service)
+        if load_kinds.KINDS[load.kind].at_sites:
+            pods = self._sites(load)
+        else:
+            pods = self._pods(load.name, service)
+            self._reachable(pods, service)
         return traffic.Traffic(
             load,
             self.door(service),
@@ -151,28 +154,46 @@ class Scene:
         self.emit("pods", target=f"deployment/{service}", load=load, pods=[pod.shown() for pod in pods])
         return [pod.name for pod in pods if pod.ready]
 
+    def _sites(self, load: scenario.Load) -> list[str]:
+        """The same for a load that asks sites of the grid: each has one pod, and is asked by no Service."""
+        asked = [sites.Site(name) for name in load.arguments["sites"]]
+        pods = [pod for site in asked for pod in sites.pods(self.cluster, site)]
+        self.emit("pods", target="the grid's sites", load=load.name, pods=[pod.shown() for pod in pods])
+        doors = {site.pod: site.door(self.door()) for site in asked}
+        self._answering(
+            "the grid's sites to be reachable",
+            lambda: ((pod, door.ask("GET", "/healthz", pod=pod, timeout_s=5)) for pod, door in doors.items()),
+            [("v1", "Pod", site.namespace) for site in asked],
+        )
+        return [pod.name for pod in pods if pod.ready]
+
     def _reachable(self, pods: list[str], service: str) -> None:
         """Ready is not reachable: asks through the Service and each pod, from where the load will come."""
         door = self.door(service)
+        self._answering(
+            f"{service} to be reachable",
+            lambda: (
+                (pod or "the Service", door.ask("GET", "/healthz", pod=pod, timeout_s=5)) for pod in (None, *pods)
+            ),
+            [("v1", "Pod", self.namespace), ("discovery.k8s.io/v1", "EndpointSlice", self.namespace)],
+        )
+
+    def _answering(
+        self,
+        saying: str,
+        ask: Callable[[], Iterable[tuple[str, http.Answer]]],
+        watching: Sequence[tuple[str, str, str]],
+    ) -> None:
+        """Waits until all that are asked answer. Raises WaitFailed."""
 
         def look() -> wait.State:
-            for pod in (None, *pods):
-                answer = door.ask("GET", "/healthz", pod=pod, timeout_s=5)
+            for who, answer in ask():
                 if answer.status != 200:
-                    return wait.State(False, f"{pod or 'the Service'} answered {answer.status or answer.error}")
+                    return wait.State(False, f"{who} answered {answer.status or answer.error}")
             return wait.State(True, "every pod answers")
 
-        watching = [("v1", "Pod", self.namespace), ("discovery.k8s.io/v1", "EndpointSlice", self.namespace)]
-        state = look()
-        if not state.done:
-            wait.until(
-                self.cluster,
-                f"{service} to be reachable",
-                look,
-                watching=watching,
-                timeout_s=_REACHABLE_S,
-                emit=self.emit,
-            )
+        if not look().done:
+            wait.until(self.cluster, saying, look, watching=watching, timeout_s=_REACHABLE_S, emit=self.emit)
 
 
 def everything(scene: Scene, gather: Callable[..., Any], lease_namespace: str) -> None:

@@ -14,6 +14,8 @@ from space_smoke.loads import (
     ecw_ledger,
     ecw_remove,
     ecw_session,
+    grid_spend,
+    grid_watch,
     listing,
     native_session,
     native_tokens,
@@ -44,6 +46,8 @@ _MODULES = (
     native_tokens,
     service_metrics,
     telemetry_trace,
+    grid_spend,
+    grid_watch,
 )
 
 KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}

@@ -15,6 +15,14 @@ from space_smoke.model import history, scenario
 
 # An argument of loads that may go on while later phases begin.
 THROUGH = {"type": "string", "description": "a phase, this one or a later: the load goes on beside it and ends with it"}
+# The argument of loads that ask the sites of the grid.
+SITES = {
+    "type": "array",
+    "minItems": 1,
+    "uniqueItems": True,
+    "items": {"type": "string", "pattern": "^[a-z0-9]+$"},
+    "description": "sites of the grid, by their names among the members",
+}
 # The argument of loads that ask another service than the public API: its Deployment, which its Service is named after.
 SERVICE = "service"
 
@@ -65,17 +73,18 @@ class Traffic:
         timeout_s: float = 30.0,
         part: str = "",
         to: str = "",
+        door: http.Door | None = None,
         headers: Mapping[str, str] | None = None,
         see: Callable[[http.Answer], Mapping[str, Any]] = lambda _answer: {},
         content: bytes | None = None,
         **more: Any,
     ) -> http.Answer:
         """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests;
-        `to` names another service than the load's; `see` adds what this kind of load reads from the answer; `content`
+        `to` names another service than the load's, `door` is one elsewhere; `see` adds what this kind of load reads from the answer; `content`
         is a body of bytes as they are, where `body` is sent as JSON. Headers are in no event."""
         given = {**({"X-Client-ID": client} if client is not None else {}), **(headers or {})}
-        door = replace(self.door, service=to) if to else self.door
-        answer = door.ask(method, path, pod=pod, body=body, headers=given, timeout_s=timeout_s, content=content)
+        at = door or (replace(self.door, service=to) if to else self.door)
+        answer = at.ask(method, path, pod=pod, body=body, headers=given, timeout_s=timeout_s, content=content)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part

@@ -84,11 +84,13 @@ def once(*, done: str, before: str, **said: Any) -> FaultKind:
 
 @dataclass(frozen=True, slots=True)
 class LoadKind:
-    """Traffic. How it is driven lives in `space_smoke.loads`; this is what a scenario may say of it."""
+    """Traffic. How it is driven lives in `space_smoke.loads`; this is what a scenario may say of it. `at_sites`: it asks the
+    sites of the grid that its argument `sites` names, and not the public API."""
 
     name: str
     summary: str
     schema: Schema
+    at_sites: bool = False
 
 
 @dataclass(frozen=True, slots=True)
