@@ -106,6 +106,9 @@ def tenants_and_origins_are_bounded(active: frozenset[str]) -> None:
     assert node.ledger.sizes() == (ledger.TENANT_CAP, ledger.ORIGIN_CAP)
     assert node.counters["spend", ledger.TENANTS_FULL] == 1
     assert node.counters["spend", ledger.ORIGINS_FULL] == 2
+    assert node.ledger.full("new", "s1") == ledger.TENANTS_FULL
+    assert node.ledger.full("t0", "new") == ledger.ORIGINS_FULL
+    assert node.ledger.full("t0", "site-0") == ""
     say(world, "s1", signed("t0", "site-0", 7, sequence=2))
     assert node.ledger.total("t0") == ledger.ORIGIN_CAP + 6
 
