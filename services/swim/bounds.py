@@ -7,11 +7,13 @@ Failure Detection", 2017. `members` counts the whole group, the observer include
 
 from __future__ import annotations
 
+import functools
 import math
 
 from swim.parameters import Parameters
 
 
+@functools.lru_cache(maxsize=1024)
 def retransmissions(members: int, multiplier: int) -> int:
     """How often one node sends one item: multiplier * ceil(log10(members + 1)) (memberlist; SWIM 4.1: lambda log n)."""
     return multiplier * math.ceil(math.log10(members + 1))

@@ -53,9 +53,11 @@ class Queue:
         taken: list[bytes] = []
         for (rank, sent), key, item in self._fitting(room):
             taken.append(item)
-            self.discard(key)
+            self._remove((rank, sent), key)
             if sent + 1 < limit:
                 self._put(rank, sent + 1, key, item)
+            else:
+                del self.places[key]
         return taken
 
     def _fitting(self, room: int) -> list[tuple[tuple[int, int], Hashable, bytes]]:

@@ -96,7 +96,7 @@ class Exchange:
     def _frame(self, stage: int, small: Iterable[Message], large: Iterable[Message] = ()) -> bytes:
         """`small` goes whole, a few hundred kilobytes at most; of `large` as much as there is room for."""
         head = Sync(stage, self._lanes.ledger.epoch, self._lanes.digests())
-        encoded = [codec.encode(message) for message in (head, *small)]
+        encoded = list(map(codec.encode, (head, *small)))
         room = FRAME_BYTES - sum(map(len, encoded))
         for message in large:
             item = codec.encode(message)

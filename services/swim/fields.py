@@ -18,13 +18,14 @@ LARGEST = 2**53 - 1  # of revisions, epochs, sequences and cents: a JSON number 
 _LIFE = struct.Struct("!II")
 _PORT = struct.Struct("!H")
 _LENGTH = struct.Struct("!H")
+_SMALL = 1 + _PORT.size  # of an address besides its host
 
 
 class Malformed(Exception):
     """The bytes are not what they should be; the text is a short reason without any of their content."""
 
 
-# Names, hosts and addresses are few and come in every packet, so what was found good once is remembered.
+# Names, addresses and tenants are few and come in every packet, so what was found good once is remembered.
 _remembered = functools.lru_cache(maxsize=4096)
 
 
@@ -48,6 +49,7 @@ def put_life(life: Life) -> bytes:
     return _LIFE.pack(*life)
 
 
+@_remembered
 def put_tenant(value: str) -> bytes:
     """Raises ValueError for an id that is blank, too long or not text."""
     encoded = value.encode()
@@ -57,13 +59,12 @@ def put_tenant(value: str) -> bytes:
 
 
 def name(data: bytes, at: int) -> tuple[str, int]:
-    return _get_short(data, at, NAME_BYTES)
+    end = at + 1 + data[at]
+    return _name(data[at:end]), end
 
 
 def address(data: bytes, at: int) -> tuple[Address, int]:
-    end = at + 1 + data[at] + _PORT.size
-    if end > len(data):
-        raise Malformed("length")
+    end = at + _SMALL + data[at]
     return _address(data[at:end]), end
 
 
@@ -73,11 +74,8 @@ def life(data: bytes, at: int) -> tuple[Life, int]:
 
 
 def tenant(data: bytes, at: int) -> tuple[str, int]:
-    encoded, at = piece(data, at + 2, _LENGTH.unpack_from(data, at)[0], TENANT_BYTES)
-    value = encoded.decode()
-    if not value.strip() or len(value) > TENANT_CHARACTERS:
-        raise Malformed("tenant")
-    return value, at
+    end = at + _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
+    return _tenant(data[at:end]), end
 
 
 def piece(data: bytes, at: int, length: int, most: int) -> tuple[bytes, int]:
@@ -94,26 +92,28 @@ def _short(value: str, most: int) -> bytes:
     return bytes((len(value),)) + value.encode()
 
 
-def _get_short(data: bytes, at: int, most: int) -> tuple[str, int]:
-    length = data[at]
-    end = at + 1 + length
-    if not 0 < length <= most or end > len(data):
-        raise Malformed("length")
-    return _text(data[at + 1 : end]), end
+# The pieces below begin with their length; one that the data could not fill is shorter than it says.
 
 
 @_remembered
-def _text(encoded: bytes) -> str:
-    value = encoded.decode("ascii")
-    if not value.isprintable() or " " in value:
-        raise Malformed("text")
+def _name(field: bytes) -> str:
+    return _text(field, NAME_BYTES)
+
+
+@_remembered
+def _tenant(field: bytes) -> str:
+    (length,) = _LENGTH.unpack_from(field)
+    encoded, _ = piece(field, _LENGTH.size, length, TENANT_BYTES)
+    value = encoded.decode()
+    if not value.strip() or len(value) > TENANT_CHARACTERS:
+        raise Malformed("tenant")
     return value
 
 
 @_remembered
-def _address(encoded: bytes) -> Address:
-    host, at = _get_short(encoded, 0, HOST_BYTES)
-    (port,) = _PORT.unpack_from(encoded, at)
+def _address(field: bytes) -> Address:
+    host = _text(field[: -_PORT.size], HOST_BYTES)
+    (port,) = _PORT.unpack(field[-_PORT.size :])
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -121,3 +121,11 @@ def _address(encoded: bytes) -> Address:
     if not port:
         raise Malformed("port")
     return host, port
+
+
+def _text(field: bytes, most: int) -> str:
+    encoded, _ = piece(field, 1, field[0], most)
+    value = encoded.decode("ascii")
+    if not value or not value.isprintable() or " " in value:
+        raise Malformed("text")
+    return value

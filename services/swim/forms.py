@@ -15,7 +15,7 @@ PAYLOAD_BYTES = 65_535
 
 _SEQUENCE = struct.Struct("!I")
 _NUMBER = struct.Struct("!Q")
-_COUNTS = struct.Struct("!QQ")
+_COUNTED = struct.Struct(f"!QQ{SIGNATURE_BYTES}s")
 _PAYLOAD = struct.Struct("!QH")
 _SYNC = struct.Struct("!BQB")
 _DIGESTS = struct.Struct(f"!Q{BUCKETS}Q")
@@ -31,7 +31,7 @@ def put_answer(answer: Ack | Nack) -> bytes:
 
 def put_record(record: Record) -> bytes:
     key = fields.put_tenant(record.tenant) + _NUMBER.pack(record.epoch) + fields.put_name(record.origin)
-    return key + _COUNTS.pack(record.cents, record.sequence) + _signature(record.signature)
+    return key + _COUNTED.pack(record.cents, record.sequence, _signature(record.signature))
 
 
 def put_providers(state: ProviderState) -> bytes:
@@ -114,10 +114,9 @@ def get_record(data: bytes, at: int) -> tuple[Record, int]:
     tenant, at = fields.tenant(data, at)
     (epoch,) = _NUMBER.unpack_from(data, at)
     origin, at = fields.name(data, at + 8)
-    cents, sequence = _COUNTS.unpack_from(data, at)
+    cents, sequence, signature = _COUNTED.unpack_from(data, at)
     _small(epoch, cents, sequence)
-    signature, at = fields.piece(data, at + 16, SIGNATURE_BYTES, SIGNATURE_BYTES)
-    return Record(tenant, epoch, origin, cents, sequence, signature), at
+    return Record(tenant, epoch, origin, cents, sequence, signature), at + _COUNTED.size
 
 
 def get_providers(data: bytes, at: int) -> tuple[ProviderState, int]:

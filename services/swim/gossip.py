@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swim.context import Context
-from swim.members import LIVING, Members
+from swim.members import Members
 from swim.outbox import Outbox
 
 
@@ -17,7 +17,7 @@ class Gossip:
 
     def stir(self) -> None:
         """See to it that what waits will be told."""
-        if not self._waits and len(self._outbox.queue) and len(self._members) > 1:
+        if not self._waits and self._outbox.queue.places and len(self._members) > 1:
             self._waits = True
             self._context.after(max(0.0, self._next - self._context.now), self._tell)
 
@@ -25,7 +25,7 @@ class Gossip:
         self._waits = False
         parameters = self._context.parameters
         self._next = self._context.now + parameters.gossip_interval
-        others = list(self._members.others(*LIVING))
+        others = self._members.living()
         if len(others) > parameters.gossip_fanout:
             others = self._context.rng.sample(others, parameters.gossip_fanout)
         for member in others:

@@ -57,9 +57,11 @@ class Ledger:
 
     def merge(self, record: Record) -> str:
         """Take one record in, whoever brought it; the outcome. Never raises."""
-        slots, outcome = self._place(record)
+        slots = self._slots.get(record.epoch)
         if slots is None:
-            return outcome
+            slots, refusal = self._place(record)
+            if slots is None:
+                return refusal
         known = slots.get(record.tenant, record.origin)
         if known and (record.cents, record.sequence) <= (known.cents, known.sequence):
             return KNOWN
@@ -126,13 +128,12 @@ class Ledger:
         self._slots = {epoch: slots.without(origin) for epoch, slots in self._slots.items()}
 
     def _place(self, record: Record) -> tuple[Slots | None, str]:
-        """The slots that the record belongs in; made, but not kept, when there are none yet."""
+        """The slots for a record of an epoch that there are none of yet; made, but not kept."""
         if record.epoch < self.epoch:
             return (self._slots[self.epoch], "") if self._never_resets else (None, OLD_EPOCH)
-        slots = self._slots.get(record.epoch)
-        if slots is None and len(self._slots) > HELD_EPOCHS:
+        if len(self._slots) > HELD_EPOCHS:
             return None, HELD_EPOCHS_FULL
-        return slots or Slots(), ""
+        return Slots(), ""
 
     def _full(self, slots: Slots, tenant: str, origin: str) -> str:
         """The cap that keeps this slot out, if any; slots that are there go on."""

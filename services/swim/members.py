@@ -65,6 +65,9 @@ class Members:
         """Those in one of the states, all without."""
         return (member for member in self._others.values() if not states or member.state in states)
 
+    def living(self) -> list[Member]:
+        return [member for member in self._others.values() if member.state in LIVING]
+
     def hear(self, claim: Claim) -> None:
         """Weigh one claim that somebody made."""
         if max(claim.life) >= LIFE_LIMIT:

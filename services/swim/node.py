@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -71,9 +72,11 @@ class Node:
         self._joiner = Joiner(context, self.members, self._exchange)
         self._gossip = Gossip(context, self.members, self._outbox)
         self.members.on_join, self.members.on_evict = self._prober.joined, self._lanes.evict
+        # When the node wants a Tick at the latest, on the caller's clock; it may change with each step.
+        self.deadline = math.inf
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.Datagram: self._datagram,
-            events.Tick: lambda _: None,
+            events.Tick: _nothing,
             events.StreamData: self._stream_data,
             events.StreamFailed: lambda event: self._exchange.failed(event.stream),
             events.Resolved: self._joiner.resolved,
@@ -99,12 +102,8 @@ class Node:
         effects = self._context.finish()
         if self._outbox.queue.places:
             self._gossip.stir()
+        self.deadline = self._context.deadline
         return effects
-
-    @property
-    def deadline(self) -> float:
-        """When the node wants a Tick at the latest, on the caller's clock; it may change with each step."""
-        return self._context.deadline
 
     @property
     def counters(self) -> Counter[tuple[str, str]]:
@@ -144,8 +143,7 @@ class Node:
         self._context.count("packet", "received")
         carries_state = False
         for message in packet.messages:
-            hear = self._hearers.get(type(message))
-            if hear:
+            if hear := self._hearers.get(type(message)):
                 hear(message, packet)
             else:
                 carries_state = True
@@ -172,3 +170,7 @@ class Node:
                 self._context.emit(events.NameConflict(packet.sender, packet.address))
             return "own"
         return packet
+
+
+def _nothing(_: object) -> None:
+    """A Tick only lets the timers run."""

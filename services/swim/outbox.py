@@ -24,7 +24,7 @@ class Outbox:
 
     def send(self, address: Address, *messages: Message) -> None:
         """Send the messages, which the caller keeps small, and what else there is to tell."""
-        said = b"".join([codec.encode(message) for message in messages])
+        said = b"".join(map(codec.encode, messages))
         told = self.queue.take(self.room - len(said))
         if told:
             self._context.count("gossip", "items", len(told))

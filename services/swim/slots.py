@@ -19,25 +19,26 @@ class Slots:
     """Bounded by who puts records in; keys are few enough to walk over."""
 
     def __init__(self) -> None:
-        self._records: list[dict[tuple[str, str], Record]] = [{} for _ in range(BUCKETS)]
+        self._records: dict[tuple[str, str], Record] = {}
+        self._buckets: list[dict[tuple[str, str], Record]] = [{} for _ in range(BUCKETS)]
         self._digests = [0] * BUCKETS
         self._told: tuple[int, ...] | None = None  # the digests, as long as they stay the same
         self._totals: dict[str, int] = {}
         self._origins: Counter[str] = Counter()
 
     def get(self, tenant: str, origin: str) -> Record | None:
-        return self._records[_bucket(tenant, origin)].get((tenant, origin))
+        return self._records.get((tenant, origin))
 
     def put(self, record: Record) -> None:
         """Put the record in its slot, in place of any other there."""
         key = (record.tenant, record.origin)
         bucket = _bucket(*key)
-        before = self._records[bucket].get(key)
+        before = self._records.get(key)
         if before:
             self._digests[bucket] ^= _digest(before)
         else:
             self._origins[record.origin] += 1
-        self._records[bucket][key] = record
+        self._records[key] = self._buckets[bucket][key] = record
         self._digests[bucket] ^= _digest(record)
         self._told = None
         more = record.cents - (before.cents if before else 0)
@@ -74,11 +75,10 @@ class Slots:
         return self._told
 
     def bucket(self, number: int) -> Iterator[Record]:
-        return iter(self._records[number].values())
+        return iter(self._buckets[number].values())
 
     def __iter__(self) -> Iterator[Record]:
-        for records in self._records:
-            yield from records.values()
+        return iter(self._records.values())
 
     def without(self, origin: str) -> Slots:
         """A copy that the origin has no slot in."""

@@ -34,5 +34,5 @@ class Turn:
         return None
 
     def _shuffle(self) -> None:
-        self._left = list(self._members.others(*LIVING))
+        self._left = self._members.living()
         self._rng.shuffle(self._left)

@@ -7,6 +7,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from swim import events
 from swim.messages import Address
@@ -14,6 +15,7 @@ from swim.parameters import KIND, Parameters
 from swim.simulator.conditions import Conditions
 from swim.simulator.site import Site
 
+_TICK = events.Tick()
 Observer = Callable[[float, Site, events.Effect], None]
 
 
@@ -42,22 +44,22 @@ class World:
         for site in self.sites.values():
             others = [other.address for other in self.sites.values() if other is not site]
             site.seeds = tuple(others[:3])
-        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = itertools.count()
         self._wakes: dict[str, float] = {}  # site -> when it is woken next
         self._streams: dict[tuple[str, int], tuple[Site, int]] = {}  # (site, its id) -> the other end
         self._inbound = itertools.count(1)
 
-    def at(self, delay: float, call: Callable[[], None]) -> None:
+    def at(self, delay: float, call: Callable[..., None], *arguments: object) -> None:
         """Call in `delay` virtual seconds."""
-        heapq.heappush(self._queue, (self.now + delay, next(self._order), call))
+        heapq.heappush(self._queue, (self.now + delay, next(self._order), call, arguments))
 
     def run(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
         """Let time pass, or stop when `until` holds, which is asked after each happening; whether it held."""
         end, queue = self.now + seconds, self._queue
         while queue and queue[0][0] <= end:
-            self.now, _, call = heapq.heappop(queue)
-            call()
+            self.now, _, call, arguments = heapq.heappop(queue)
+            call(*arguments)
             if until and until():
                 return True
         self.now = end
@@ -115,47 +117,55 @@ class World:
 
     def tell(self, name: str, event: events.Event) -> None:
         """Give a living site an event, and do what it wants done."""
-        site = self.sites[name]
-        node = site.node
-        if node is None:
-            return
-        for effect in node.step(self.now + site.offset, event):
-            self._do(site, effect)
-        self._wake(site)
+        self._tell(self.sites[name], event)
 
     def inject(self, name: str, data: bytes) -> None:
         """A datagram from nowhere."""
-        self.packets += self.sites[name].node is not None
-        self.tell(name, events.Datagram(data))
+        self._arrive(self.sites[name], data)
 
     def living(self) -> list[Site]:
         return [site for site in self.sites.values() if site.node]
 
-    def _wake(self, site: Site) -> None:
-        assert site.node
-        due = max(self.now, site.node.deadline - site.offset)
-        if due == self._wakes.get(site.name):
+    def _arrive(self, site: Site, data: bytes) -> None:
+        if site.node:
+            self.packets += 1
+            self._tell(site, events.Datagram(data))
+
+    def _tell(self, site: Site, event: events.Event) -> None:
+        node = site.node
+        if node is None:
             return
-        self._wakes[site.name] = due
+        for effect in node.step(self.now + site.offset, event):
+            if type(effect) is events.Send:
+                self._send(site, effect)
+            else:
+                self._do(site, effect)
+        self._wake(site)
 
-        def wake() -> None:
-            if self._wakes.get(site.name) == due:
-                del self._wakes[site.name]
-                self.tell(site.name, events.Tick())
+    def _wake(self, site: Site) -> None:
+        """See to it that the site's node has a Tick when it wants one."""
+        assert site.node
+        due = site.node.deadline - site.offset
+        if due < self.now:
+            due = self.now
+        if due != self._wakes.get(site.name):
+            self._wakes[site.name] = due
+            self.at(due - self.now, self._tick, site, due)
 
-        self.at(due - self.now, wake)
+    def _tick(self, site: Site, due: float) -> None:
+        if self._wakes.get(site.name) == due:
+            del self._wakes[site.name]
+            self._tell(site, _TICK)
 
     def _do(self, site: Site, effect: events.Effect) -> None:
-        if isinstance(effect, events.Send):
-            self._send(site, effect)
-        elif isinstance(effect, events.OpenStream):
+        if isinstance(effect, events.OpenStream):
             self._open(site, effect)
         elif isinstance(effect, events.StreamSend):
             self._pass(site, effect.stream, effect.data, effect.last)
         elif isinstance(effect, events.CloseStream):
             self._close(site, effect.stream)
         elif isinstance(effect, events.Resolve):
-            self.at(0, lambda: self.tell(site.name, events.Resolved(site.seeds)))
+            self.at(0, lambda: self._tell(site, events.Resolved(site.seeds)))
         else:
             site.keep(effect)
             for observe in self.observers:
@@ -168,7 +178,7 @@ class World:
         if other is None or not self.conditions.passes(site.name, other.name):
             return
         for delay in self.conditions.delays(self.rng):
-            self.at(delay, lambda: self.inject(other.name, effect.data))
+            self.at(delay, self._arrive, other, effect.data)
 
     def _at(self, address: Address) -> Site | None:
         """Who listens there now."""
