@@ -86,10 +86,13 @@ class Door:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
         content: bytes | None = None,
+        leave: Callable[[int], bool] | None = None,
     ) -> http.Answer:
         sent_s = self.clock()
         status, said = self.api.answer(method, path, pod, content)
-        return http.Answer(sent_s, self.clock(), self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
+        answered_s = self.clock()
+        said = b"" if leave and leave(status) else said
+        return http.Answer(sent_s, answered_s, self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
 
 
 class Run:

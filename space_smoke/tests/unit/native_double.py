@@ -140,6 +140,7 @@ class Door:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
         content: bytes | None = None,
+        leave: Callable[[int], bool] | None = None,
     ) -> http.Answer:
         sent_s = self.clock()
         status, said = self.native.answer(self.service, method, path, body, headers or {})
