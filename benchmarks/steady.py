@@ -35,7 +35,7 @@ async def lane(number: int, began_s: float, rate_rps: float, total: int, host: s
         try:
             connection = connection or await asyncio.open_connection(address, int(port))
             told.append(await asyncio.wait_for(exchange(connection, request), 10))
-        except (OSError, EOFError, ValueError, asyncio.TimeoutError):
+        except (TimeoutError, OSError, EOFError, ValueError):
             told.append("error")
             if connection:
                 connection[1].close()

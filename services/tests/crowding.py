@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import itertools
 import math
 import threading
 import time
@@ -30,9 +32,8 @@ _PATIENCE_S = 30.0  # no pod waits longer, for the store or for the others; then
 @contextlib.contextmanager
 def _patient() -> Iterator[None]:
     """Threads of one process wait for each other, which a limiter would take for a slow store and fail open."""
-    budget = store.Budget
     with (
-        mock.patch.object(store, "Budget", lambda: budget(_PATIENCE_S)),
+        mock.patch.object(store, "Budget", functools.partial(store.Budget, _PATIENCE_S)),
         mock.patch.object(store, "SOCKET_TIMEOUT_S", _PATIENCE_S),
     ):
         yield
@@ -41,7 +42,9 @@ def _patient() -> Iterator[None]:
 def on_each_pod(work: Callable[[int], Coroutine[Any, Any, T]]) -> list[T]:
     """What `work(pod)` returned on each of PODS pods that run side by side."""
     with _patient(), futures.ThreadPoolExecutor(PODS) as pool:
-        return [running.result() for running in [pool.submit(lambda p: asyncio.run(work(p)), pod) for pod in range(PODS)]]
+        return [
+            running.result() for running in [pool.submit(lambda p: asyncio.run(work(p)), pod) for pod in range(PODS)]
+        ]
 
 
 def share(pod: int) -> int:
@@ -60,7 +63,7 @@ def the_cap_is_exact_however_many_come_at_once(server: stores.Redis, active: fro
             clients = concurrency.Limiter(settings, shared, active)
             return [await _round(clients, f"crowd-{turn}", share(number), meeting) for turn in range(ROUNDS)]
 
-    rounds = [sum(of_pods, []) for of_pods in zip(*on_each_pod(pod), strict=True)]
+    rounds = [list(itertools.chain(*of_pods)) for of_pods in zip(*on_each_pod(pod), strict=True)]
     assert {one.reason for made in rounds for one in made} == {decision.NONE}
     assert [len(made) for made in rounds] == [CROWD] * ROUNDS
     assert [sum(one.accepted for one in made) for made in rounds] == [CAP] * ROUNDS
@@ -114,7 +117,7 @@ def the_crowd_draws_what_the_bucket_holds(server: stores.Redis, active: frozense
 
     server.client.delete(activation.KEY)
     began, ended, made = zip(*on_each_pod(pod), strict=True)
-    decided = sum(made, [])
+    decided = list(itertools.chain(*made))
     elapsed_s = max(ended) - min(began) + 0.001
     admitted = sum(one.admitted for one in decided)
     assert {one.reason for one in decided} == {decision.NONE}

@@ -103,7 +103,14 @@ def postgres(certificate: certificates.Server | None = None) -> Iterator[str]:
                 place.chmod(0o600)
                 if user:
                     shutil.chown(place, user)
-            options += ["-c", "ssl=on", "-c", f"ssl_cert_file={name}/server.crt", "-c", f"ssl_key_file={name}/server.key"]
+            options += [
+                "-c",
+                "ssl=on",
+                "-c",
+                f"ssl_cert_file={name}/server.crt",
+                "-c",
+                f"ssl_key_file={name}/server.key",
+            ]
         server = [str(Path(found).parent / "postgres"), "-D", str(data), "-p", str(port), *options]
         process = subprocess.Popen(server, **run)  # type: ignore[call-overload]
         try:

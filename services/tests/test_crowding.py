@@ -17,5 +17,5 @@ def test_of_two_hundred_at_once_over_three_pods_exactly_the_cap_is_accepted_twen
 def test_two_hundred_at_once_over_three_pods_draw_the_burst_and_the_refill_and_no_more(
     redis_server: stores.Redis, burst: int
 ) -> None:
-    for _ in range(crowding.ROUNDS):
+    for _ in range(5):
         crowding.the_crowd_draws_what_the_bucket_holds(redis_server, limiting.NO_MUTATION, burst)

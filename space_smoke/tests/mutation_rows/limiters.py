@@ -111,11 +111,21 @@ ROWS: Sequence[Row] = (
     Row(RESTART, "leases-gone anew", NO_CAP, spoiling=env(0, _LIMIT, "4")),
     Row(RESTART, "concurrency-cap hold-ended", _STICKY, "sticky-fail-open"),
     Row(RESTART, "decisions-add-up", _STICKY, "sticky-fail-open"),
-    Row(CAP, "concurrency-cap crowd", "a client's leases are counted in one call and taken in another", "count-then-take"),
+    Row(
+        CAP,
+        "concurrency-cap crowd",
+        "a client's leases are counted in one call and taken in another",
+        "count-then-take",
+    ),
     Row(CAP, "concurrency-cap crowd", NO_CAP, spoiling=env(0, _LIMIT, "8")),
     Row(CAP, "concurrency-cap crowd", "nobody stays", spoiling=Spoiling(("phases", 0, "loads", 0, "hold"), "1ms")),
     *(
-        Row(BURST, f"token-bucket drain-{burst}", "the bucket expires at once when burst is low and refill high", "ttl-floor")
+        Row(
+            BURST,
+            f"token-bucket drain-{burst}",
+            "the bucket expires at once when burst is low and refill high",
+            "ttl-floor",
+        )
         for burst in ("one", "ten")
     ),
     Row(BURST, "token-bucket drain-ten", "the burst is not the one that is claimed", spoiling=env(1, _BURST, "20")),
