@@ -22,7 +22,8 @@ class Server:
 
 
 class Authority:
-    """Valid from yesterday to tomorrow; `pem` is what a client trusts."""
+    """Valid from yesterday to tomorrow; `pem` is what a client trusts. All bear one name, and are told apart by key, as those
+    that follow one another on a bench."""
 
     def __init__(self) -> None:
         self._name = x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, "authority of a test")])
@@ -53,4 +54,8 @@ class Authority:
             .not_valid_before(now - _DAY)
             .not_valid_after(now + _DAY)
         )
-        return started.add_extension(extension, critical=True).sign(self._key, hashes.SHA256())
+        # Without them OpenSSL takes an authority for another of its name, and says no more than that a signature is wrong.
+        mine = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        extended = started.add_extension(mine, critical=False).add_extension(signer, critical=False)
+        return extended.add_extension(extension, critical=True).sign(self._key, hashes.SHA256())
