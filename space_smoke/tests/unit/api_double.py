@@ -89,7 +89,10 @@ class Door:
         leave: Callable[[int], bool] | None = None,
     ) -> http.Answer:
         sent_s = self.clock()
-        status, said = self.api.answer(method, path, pod, content)
+        try:
+            status, said = self.api.answer(method, path, pod, content)
+        except TimeoutError as error:
+            return http.Answer(sent_s, None, self.clock(), None, error=repr(error))
         answered_s = self.clock()
         said = b"" if leave and leave(status) else said
         return http.Answer(sent_s, answered_s, self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
