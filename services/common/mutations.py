@@ -15,6 +15,7 @@ TTL_FLOOR = "ttl-floor"
 WHOLE_SECOND_CLOCK = "whole-second-clock"
 DOUBLE_CHARGE = "double-charge"
 LOST_RELEASE_ON_EXCEPTION = "lost-release-on-exception"
+COUNT_THEN_TAKE = "count-then-take"
 UNKNOWN_CLIENT_OWN_BUCKET = "unknown-client-own-bucket"
 RETRYING_REDIS_CLIENT = "retrying-redis-client"
 STICKY_FAIL_OPEN = "sticky-fail-open"
@@ -49,6 +50,7 @@ TABLE = {
     WHOLE_SECOND_CLOCK: "the bucket refills in one lump at each second edge (limiters.activation)",
     DOUBLE_CHARGE: "one admission takes two tokens (limiters.activation)",
     LOST_RELEASE_ON_EXCEPTION: "a request that raises keeps its lease until expiry (limiters.concurrency)",
+    COUNT_THEN_TAKE: "a client's leases are counted in one call and taken in another (limiters.concurrency)",
     UNKNOWN_CLIENT_OWN_BUCKET: "any X-Client-ID gets a bucket of its own (limiters.concurrency)",
     RETRYING_REDIS_CLIENT: "the store is called with redis-py's own retries and timeouts (limiters.store)",
     STICKY_FAIL_OPEN: "after one failure the store is never tried again (limiters.store)",

@@ -39,6 +39,10 @@ if redis.call('PTTL', KEYS[1]) < lease_ms then redis.call('PEXPIRE', KEYS[1], le
 return {1}
 """)
 
+# KEYS[1] as above. Returns {leases}: only for the mutation that counts in one call and takes in another.
+COUNT = store.Script("return {redis.call('ZCARD', KEYS[1])}")
+_NO_LIMIT = 1_000_000
+
 # KEYS[1] as above. ARGV: lease in ms, lease id, XX (CH with the mutation). Returns {renewed}. A lease the store no longer
 # knows is not made again: after a restart of the store the client's count starts afresh and converges as the old work ends.
 RENEW = store.Script("""
@@ -76,6 +80,7 @@ class Limiter:
         self._known = frozenset(settings.known_clients)
         self._any_client = mutations.UNKNOWN_CLIENT_OWN_BUCKET in active
         self._lose_on_error = mutations.LOST_RELEASE_ON_EXCEPTION in active
+        self._counts_first = mutations.COUNT_THEN_TAKE in active
         self._renewed = "CH" if mutations.LEASE_MADE_AGAIN in active else "XX"
         self._releases: set[asyncio.Task[None]] = set()
         self.held = 0  # leases this process holds now
@@ -125,9 +130,8 @@ class Limiter:
             return decision.Concurrency(True, decision.DISABLED, client), False
         if self._store.status != store.CONFIGURED:
             return decision.Concurrency(True, decision.MISCONFIGURED, client), False
-        arguments = (self.settings.limit, _ms(self.settings.lease_s), lease)
         try:
-            (taken,) = await self._store.run(ACQUIRE, KEY_PREFIX + client, arguments, budget)
+            taken = await self._take(client, lease, budget)
         except (store.Unavailable, ValueError) as fault:
             if isinstance(fault, store.Unavailable) and fault.may_have_run:
                 self._release_behind(client, lease)
@@ -135,8 +139,20 @@ class Limiter:
         except asyncio.CancelledError:
             self._release_behind(client, lease)  # the request ended while the store was being asked
             raise
-        accepted = bool(taken) or self.settings.mode == OBSERVE
-        return decision.Concurrency(accepted, decision.NONE, client, would_reject=not taken), bool(taken)
+        accepted = taken or self.settings.mode == OBSERVE
+        return decision.Concurrency(accepted, decision.NONE, client, would_reject=not taken), taken
+
+    async def _take(self, client: str, lease: str, budget: store.Budget) -> bool:
+        """Whether the lease was taken: counting and taking are one script, so that no other request comes in between."""
+        limit = self.settings.limit
+        if self._counts_first:
+            (held,) = await self._store.run(COUNT, KEY_PREFIX + client, (), budget)
+            if held >= limit:
+                return False
+            limit = _NO_LIMIT
+        arguments = (limit, _ms(self.settings.lease_s), lease)
+        (taken,) = await self._store.run(ACQUIRE, KEY_PREFIX + client, arguments, budget)
+        return bool(taken)
 
     async def _renew(self, client: str, lease: str) -> None:
         """Renew at a third of the lease, so that two renewals may fail before the lease ends."""

@@ -65,20 +65,6 @@ def a_drain_draws_what_a_continuous_bucket_holds(server: stores.Redis, active: f
     assert_continuous_bucket(run(work()), 2, 5.0)
 
 
-def a_burst_far_below_the_refill_still_binds(server: stores.Redis, active: frozenset[str]) -> None:
-    settings = activation.Settings(True, 10, 60.0)
-
-    async def work() -> tuple[int, float]:
-        async with connected(server.url, active) as shared:
-            limiter = activation.Limiter(settings, shared, active)
-            started = time.monotonic()
-            made = await asyncio.gather(*(limiter.decide(store.Budget()) for _ in range(100)))
-            return sum(one.admitted for one in made), time.monotonic() - started
-
-    admitted, seconds = run(work())
-    assert admitted <= settings.burst + settings.refill_per_second * seconds + 1
-
-
 def a_full_bucket_holds_the_burst(server: stores.Redis, active: frozenset[str]) -> None:
     settings = activation.Settings(True, 6, 0.001)
 

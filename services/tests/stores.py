@@ -16,6 +16,8 @@ from pathlib import Path
 import psycopg
 import redis
 
+from tests import certificates
+
 _READY_S = 20.0
 
 
@@ -79,8 +81,9 @@ class Redis:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[str]:
-    """A fresh cluster with an owner and an app role; yields the URL pattern with {role}."""
+def postgres(certificate: certificates.Server | None = None) -> Iterator[str]:
+    """A fresh cluster with an owner and an app role; yields the URL pattern with {role}. With a certificate it speaks TLS to
+    whoever asks for it, and lets others in all the same: a client that falls back to a plain connection gets one."""
     found = shutil.which("initdb") or "/usr/lib/postgresql/15/bin/initdb"
     user = "postgres" if os.getuid() == 0 else None  # Postgres refuses to run as root
     # Not below pytest's own folder, which other users may not enter.
@@ -93,6 +96,21 @@ def postgres() -> Iterator[str]:
         initdb = [found, "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
         subprocess.run([*initdb, "-D", str(data)], check=True, **run)  # type: ignore[call-overload]
         options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
+        if certificate:
+            for file, content in (("server.crt", certificate.chain), ("server.key", certificate.key)):
+                place = Path(name, file)
+                place.write_bytes(content)
+                place.chmod(0o600)
+                if user:
+                    shutil.chown(place, user)
+            options += [
+                "-c",
+                "ssl=on",
+                "-c",
+                f"ssl_cert_file={name}/server.crt",
+                "-c",
+                f"ssl_key_file={name}/server.key",
+            ]
         server = [str(Path(found).parent / "postgres"), "-D", str(data), "-p", str(port), *options]
         process = subprocess.Popen(server, **run)  # type: ignore[call-overload]
         try:

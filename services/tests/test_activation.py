@@ -28,20 +28,6 @@ def test_the_bucket_outlives_the_time_it_needs_to_fill(redis_server: stores.Redi
     assert redis_server.client.pttl(activation.KEY) > 900
 
 
-@pytest.mark.parametrize("burst", [1, 2, 10])
-def test_parallel_calls_admit_no_more_than_the_bucket_held(redis_server: stores.Redis, burst: int) -> None:
-    async def work() -> tuple[int, float]:
-        async with limiting.connected(redis_server.url) as shared:
-            limiter = activation.Limiter(activation.Settings(True, burst, 60.0), shared)
-            started = time.monotonic()
-            made = await asyncio.gather(*(limiter.decide(store.Budget()) for _ in range(200)))
-            assert {one.reason for one in made} == {decision.NONE}
-            return sum(one.admitted for one in made), time.monotonic() - started
-
-    admitted, seconds = limiting.run(work())
-    assert burst <= admitted <= burst + 60 * seconds + 1
-
-
 def test_a_refusal_tells_the_time_to_the_next_token(redis_server: stores.Redis) -> None:
     first, second = decide(redis_server, *[activation.Settings(True, 1, 0.5)] * 2)
     assert (first.admitted, first.retry_after_ms) == (True, 0)

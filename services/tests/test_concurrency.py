@@ -41,19 +41,6 @@ async def all_at_once(pods: Sequence[concurrency.Limiter], count: int) -> list[d
     return made
 
 
-def test_the_limit_is_exact_while_all_overlap(redis_server: stores.Redis) -> None:
-    async def work() -> list[int]:
-        counts = []
-        async with limiter(redis_server, limit=7) as one_pod, limiter(redis_server, limit=7) as other_pod:
-            for _ in range(10):
-                made = await all_at_once((one_pod, other_pod), 100)
-                counts.append(sum(one.accepted for one in made))
-        return counts
-
-    assert limiting.run(work()) == [7] * 10
-    assert limiting.leases(redis_server, "a") == 0
-
-
 def test_observe_refuses_nobody_and_marks_what_enforce_would(redis_server: stores.Redis) -> None:
     async def work() -> list[decision.Concurrency]:
         async with limiter(redis_server, concurrency.OBSERVE, limit=7) as clients:

@@ -14,7 +14,7 @@ from common import database as databases
 from common import mutations, settings, unchecked
 from fleet import manifest, records
 from limiters import decision
-from tests import limiting, persisting, queueing, serving, stores, tracing
+from tests import crowding, limiting, persisting, queueing, serving, stores, tracing
 
 Claim = Callable[[serving.World, frozenset[str]], None]
 
@@ -25,10 +25,11 @@ def _of_limiters(claim: Callable[[stores.Redis, frozenset[str]], None]) -> Claim
 
 
 CLAIMS: dict[str, Claim] = {
-    mutations.TTL_FLOOR: _of_limiters(limiting.a_burst_far_below_the_refill_still_binds),
+    mutations.TTL_FLOOR: _of_limiters(crowding.no_crowd_draws_more_than_a_bucket_holds),
     mutations.WHOLE_SECOND_CLOCK: _of_limiters(limiting.a_drain_draws_what_a_continuous_bucket_holds),
     mutations.DOUBLE_CHARGE: _of_limiters(limiting.a_full_bucket_holds_the_burst),
     mutations.LOST_RELEASE_ON_EXCEPTION: _of_limiters(limiting.a_lease_is_given_back_when_the_request_raises),
+    mutations.COUNT_THEN_TAKE: _of_limiters(crowding.the_cap_is_exact_however_many_come_at_once),
     mutations.UNKNOWN_CLIENT_OWN_BUCKET: _of_limiters(limiting.unknown_clients_share_a_bucket),
     mutations.RETRYING_REDIS_CLIENT: _of_limiters(limiting.a_failing_store_costs_no_more_than_the_budget),
     mutations.STICKY_FAIL_OPEN: _of_limiters(limiting.the_call_after_a_failure_uses_the_store_again),

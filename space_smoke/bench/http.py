@@ -61,9 +61,11 @@ class Door:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
         content: bytes | None = None,
+        leave: Callable[[int], bool] | None = None,
     ) -> Answer:
         """One request, never repeated: `body` as JSON, or `content` as it is. Never raises for what the network or the
-        service does."""
+        service does. `leave` is asked once the status is in, and may take its time: where it says yes the connection is
+        closed, and the body not read."""
         kind, name = ("pods", pod) if pod else ("services", self.service)
         url = f"/api/v1/namespaces/{quote(self.namespace)}/{kind}/{quote(name)}:{self.port}/proxy{path}"
         payload = content if body is None else json.dumps(body).encode()
@@ -80,6 +82,10 @@ class Door:
             answered_s = self.clock()
             status = response.status
             seen = {key.lower(): value for key, value in response.headers.items()}
+            if leave is not None and leave(status):
+                response.close()
+                response.release_conn()  # a closed one: the pool opens it again when it is needed
+                return Answer(sent_s, answered_s, self.clock(), status, seen)
             data = response.read(_BODY_BYTES)
             response.drain_conn()
             response.release_conn()

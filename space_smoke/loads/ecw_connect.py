@@ -5,6 +5,9 @@ With `until: refused-on-each-pod` the burst is repeated until every pod has refu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from space_smoke.bench import http
 from space_smoke.loads import ecw_create, traffic
 from space_smoke.model import kinds
 
@@ -48,21 +51,10 @@ def drive(load: traffic.Traffic) -> None:
     kept = ecw_create.kept(load, load.argument("kept_by", ""))
     made = None if load.argument("kept_by") else _sandbox(load)
     sandbox = made or next(iter(kept), MISSING)
-    hold_s = float(load.argument("hold_s", 0.0))
     refused: set[str | None] = set()
 
     def one(number: int) -> None:
-        answer = load.ask(
-            number,
-            "connect",
-            "POST",
-            f"/v1/sandboxes/{sandbox}/connect",
-            body={"hold_s": hold_s},
-            pod=load.pod(number),
-            client=load.client(number),
-            timeout_s=hold_s + 15,
-            sandbox=sandbox,
-        )
+        answer = connect(load, number, sandbox, load.client(number))
         if answer.status == 429:
             refused.add(answer.headers.get("x-space-pod"))
 
@@ -76,6 +68,25 @@ def drive(load: traffic.Traffic) -> None:
             break
     if made:
         ecw_create.remove(load, [made])
+
+
+def connect(
+    load: traffic.Traffic, number: int, sandbox: str, client: str | None, leave: Callable[[int], bool] | None = None
+) -> http.Answer:
+    """One request that stays for the load's `hold`, unless it is to `leave`."""
+    hold_s = float(load.argument("hold_s", 0.0))
+    return load.ask(
+        number,
+        "connect",
+        "POST",
+        f"/v1/sandboxes/{sandbox}/connect",
+        body={"hold_s": hold_s},
+        pod=load.pod(number),
+        client=client,
+        timeout_s=hold_s + 15,
+        sandbox=sandbox,
+        leave=leave,
+    )
 
 
 def _sandbox(load: traffic.Traffic) -> str | None:

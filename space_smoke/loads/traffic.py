@@ -77,14 +77,17 @@ class Traffic:
         headers: Mapping[str, str] | None = None,
         see: Callable[[http.Answer], Mapping[str, Any]] = lambda _answer: {},
         content: bytes | None = None,
+        leave: Callable[[int], bool] | None = None,
         **more: Any,
     ) -> http.Answer:
         """Sends one request and appends its event. `part` (setup, cleanup) keeps it out of the load's own requests;
-        `to` names another service than the load's, `door` is one elsewhere; `see` adds what this kind of load reads from the answer; `content`
-        is a body of bytes as they are, where `body` is sent as JSON. Headers are in no event."""
+        `to` names another service than the load's, `door` is one elsewhere; `see` adds what this kind of load reads from the
+        answer; `content` is a body of bytes as they are, where `body` is sent as JSON; `leave` as the door has it. Headers
+        are in no event."""
         given = {**({"X-Client-ID": client} if client is not None else {}), **(headers or {})}
         at = door or (replace(self.door, service=to) if to else self.door)
-        answer = at.ask(method, path, pod=pod, body=body, headers=given, timeout_s=timeout_s, content=content)
+        sent = {"body": body, "content": content, "leave": leave}
+        answer = at.ask(method, path, pod=pod, headers=given, timeout_s=timeout_s, **sent)
         name = f"{self.load.name}.{part}" if part else self.load.name
         with self.turn:
             self.sent += not part

@@ -16,17 +16,20 @@ EPOCH_RULE = Rule(
     "self.epoch >= oldSelf.epoch",
     "epoch may not fall: the spend of an epoch that has ended is refused for good",
 )
+# An API server tells a pattern as it stands, which nobody can read; this it tells beside it.
+BLANK_RULE = Rule("self.trim() != ''", "must have a character that is not a space")
 MOST_SEEDS = 64
 MOST_SHOWN_PROVIDERS = 100
 
 
-def tenant_id(text: str) -> Text:
+def tenant_id(text: str, rules: tuple[Rule, ...] = ()) -> Text:
     return Text(
         text=text,
         required=True,
         shortest=1,
         longest=limits.TENANT_CHARACTERS,
         pattern=shared.TENANT_PATTERN,
+        rules=rules,
     )
 
 
@@ -91,7 +94,8 @@ BUDGET_POLICY = Group(
                 text="One tenant's budget.",
                 fields={
                     "tenantId": tenant_id(
-                        "Compared character by character, never normalised. No control characters, and not only spaces."
+                        "Compared character by character, never normalised. No control characters, and not only spaces.",
+                        rules=(BLANK_RULE,),
                     ),
                     "capUsd": _cap("What may be spent. 0: the budget is used up by the first cent."),
                 },

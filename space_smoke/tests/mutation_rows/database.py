@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from space_smoke.tests.mutation_rows.shape import API, Row, Spoiling, attempt, more, only
 
 DATABASE = "local.postgres_restart_loses_nothing"
+NODE = "local.node_stop_loses_nothing"
 AS_DEPLOYED = "local.postgres_runs_as_deployments_do"
 _OTHER_ROLE = ("phases", 0, "loads", 0, "role")
 
@@ -48,6 +49,8 @@ ROWS: Sequence[Row] = (
         "no pod is that quick",
         spoiling=Spoiling(("checks", 2, "within"), "1ms"),
     ),
+    Row(NODE, "writes-survive writes", "a write is acknowledged before it is made", "acknowledge-before-commit"),
+    Row(NODE, "outage-bounded writes", "no outage is that short", spoiling=Spoiling(("checks", 1, "within"), "1s")),
     Row(
         AS_DEPLOYED,
         "database-encrypted profile",

@@ -9,7 +9,10 @@ from space_smoke.tests.mutation_rows.shape import API, NO_CAP, Row, Spoiling, en
 LIMITER = "local.rate_limiters_enforce_and_fail_open"
 FAULTS = "local.limiter_store_faults"
 RESTART = "local.redis_restart_and_script_flush"
+CAP = "local.concurrency_cap_is_exact"
+BURST = "local.activation_burst_is_bounded"
 _LIMIT, _MODE = "SPACE_API_CLIENT_CONCURRENCY_LIMIT", "SPACE_API_CLIENT_CONCURRENCY_MODE"
+_BURST = "SPACE_CLUSTER_ACTIVATION_ADMISSION_BURST"
 _SLOW_CLIENT = "the store is called with the client library's own retries and timeouts"
 _STICKY = "after one failure the store is never asked again"
 
@@ -108,4 +111,22 @@ ROWS: Sequence[Row] = (
     Row(RESTART, "leases-gone anew", NO_CAP, spoiling=env(0, _LIMIT, "4")),
     Row(RESTART, "concurrency-cap hold-ended", _STICKY, "sticky-fail-open"),
     Row(RESTART, "decisions-add-up", _STICKY, "sticky-fail-open"),
+    Row(
+        CAP,
+        "concurrency-cap crowd",
+        "a client's leases are counted in one call and taken in another",
+        "count-then-take",
+    ),
+    Row(CAP, "concurrency-cap crowd", NO_CAP, spoiling=env(0, _LIMIT, "8")),
+    Row(CAP, "concurrency-cap crowd", "nobody stays", spoiling=Spoiling(("phases", 0, "loads", 0, "hold"), "1ms")),
+    *(
+        Row(
+            BURST,
+            f"token-bucket drain-{burst}",
+            "the bucket expires at once when burst is low and refill high",
+            "ttl-floor",
+        )
+        for burst in ("one", "ten")
+    ),
+    Row(BURST, "token-bucket drain-ten", "the burst is not the one that is claimed", spoiling=env(1, _BURST, "20")),
 )

@@ -106,10 +106,16 @@ class Door(Generic[A]):
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
         content: bytes | None = None,
+        leave: Callable[[int], bool] | None = None,
     ) -> http.Answer:
         sent_s = self.clock()
-        status, said = self.api.answer(Asked(self.service, method, path, pod, body, headers or {}, content))
-        return http.Answer(sent_s, self.clock(), self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
+        try:
+            status, said = self.api.answer(Asked(self.service, method, path, pod, body, headers or {}, content))
+        except TimeoutError as error:
+            return http.Answer(sent_s, None, self.clock(), None, error=repr(error))
+        answered_s = self.clock()
+        said = b"" if leave and leave(status) else said
+        return http.Answer(sent_s, answered_s, self.clock(), status, {"x-space-pod": pod or "space-api-a"}, said)
 
 
 class Run:
