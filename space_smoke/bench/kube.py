@@ -35,6 +35,7 @@ _PLURALS = {
     "Secret": "secrets",
     "ConfigMap": "configmaps",
     "PersistentVolume": "persistentvolumes",
+    "CustomResourceDefinition": "customresourcedefinitions",
 }
 _CONNECT_S = 5.0
 _CLIENT: Any = config.new_client_from_config  # the client ships no annotations for it

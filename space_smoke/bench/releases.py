@@ -75,6 +75,12 @@ def optional(path: pathlib.Path | None = None) -> tuple[str, ...]:
     return tuple(str(one["release"]) for stage in _listed(path) for one in stage if one.get("optional"))
 
 
+def namespaces(path: pathlib.Path | None = None) -> tuple[str, ...]:
+    """Where the releases of a bench are, the optional ones too."""
+    path = path or cache.PROJECT / "charts" / "releases.yaml"
+    return tuple(sorted({str(one.get("namespace", "default")) for stage in _listed(path) for one in stage}))
+
+
 def kept(installed: Collection[str]) -> set[str]:
     """The optional ones among the releases of a bench: it keeps what it was asked for once."""
     return set(optional()) & set(installed)

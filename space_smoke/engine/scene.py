@@ -55,7 +55,7 @@ class Scene:
             found = self._workload(name)
             if found is not None and found["kind"] == "Deployment":
                 ref = objects.Ref("apps/v1", "Deployment", self.namespace, name)
-                if not wait.deployment_state(self.cluster, ref).done:
+                if not wait.workload_state(self.cluster, ref).done:
                     wait.rollout(self.cluster, ref, timeout_s=_SETTLE_S, emit=self.emit)
 
     def _workload(self, name: str) -> objects.Object | None:
@@ -81,14 +81,22 @@ class Scene:
                 there = [o["metadata"]["name"] for o in self.cluster.listed(ref.api_version, ref.kind, ref.namespace)]
                 near = difflib.get_close_matches(ref.name, there, 1, 0.4)
                 hint = f"; did you mean {fault.target.kind}/{near[0]}?" if near else f"; there are {sorted(there)}"
+                if elsewhere := self._namespaces_with(ref):
+                    hint = f"; it is in {' and '.join(elsewhere)}: say so with `namespace:`"
+                where = f" in namespace {ref.namespace}" * bool(ref.namespace)
                 wrong.append(
                     errors.Mistake(
                         fault.place or the.id,
-                        f"fault {fault.name}: target {fault.target} matches nothing in namespace {ref.namespace}{hint}",
+                        f"fault {fault.name}: target {fault.target} matches nothing{where}{hint}",
                     )
                 )
         if wrong:
             raise errors.SpecError(wrong)
+
+    def _namespaces_with(self, ref: objects.Ref) -> list[str]:
+        """Other namespaces in which something of this kind bears this name."""
+        found = self.cluster.listed(ref.api_version, ref.kind) if ref.namespace else []
+        return sorted(o["metadata"]["namespace"] for o in found if o["metadata"]["name"] == ref.name)
 
     def prepared(self, load: scenario.Load, stop: threading.Event) -> traffic.Traffic:
         """What drives a load, once the pods of whom it asks were listed afresh and each was reached from here."""
