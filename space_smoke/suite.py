@@ -20,13 +20,14 @@ SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 
 
 def tables() -> schema.Tables:
-    """Every kind of fault, load and check that scenarios may name."""
+    """Every kind of fault, load and check that scenarios may name, and the namespaces of a bench."""
+    from space_smoke.bench import releases
     from space_smoke.checks import kinds as checks
     from space_smoke.faults import kinds as faults
     from space_smoke.loads import kinds as loads
     from space_smoke.spec import schema
 
-    return schema.Tables(faults.KINDS, loads.KINDS, checks.KINDS)
+    return schema.Tables(faults.KINDS, loads.KINDS, checks.KINDS, releases.namespaces())
 
 
 def choose(

@@ -91,6 +91,12 @@ def asked_by(names: Collection[str]) -> frozenset[str]:
     return frozenset(_word(one) for one in _entries() if _word(one) and (_names(one) - always) & set(names))
 
 
+def namespaces(path: pathlib.Path | None = None) -> tuple[str, ...]:
+    """Where the releases of a bench are, the optional ones too."""
+    path = path or cache.PROJECT / "charts" / "releases.yaml"
+    return tuple(sorted({str(one.get("namespace", "default")) for stage in _listed(path) for one in stage}))
+
+
 def kept(installed: Collection[str]) -> set[str]:
     """The words of the optional ones among the releases of a bench: it keeps what it was asked for once."""
     return {_word(one) for one in _entries() if one["release"] in installed} - {""}

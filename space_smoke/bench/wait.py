@@ -1,8 +1,8 @@
 """The one wait. It is driven by watches, says what it waits for, fails early on states that will not pass, and when its
 time is up it raises with the last state seen: a timeout is never success.
 
-A Deployment is rolled out only when its generation was observed, the new replicas are ready, the old pods are *gone* and
-the endpoints name exactly the new ones: until then a request may still be answered by a pod with yesterday's settings.
+A Deployment or StatefulSet is rolled out only when its generation was observed, the new replicas are ready, the old pods are
+*gone* and the endpoints name exactly the new ones: until then a request may still be answered by a pod with yesterday's settings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,17 +90,13 @@ def pace(until_s: float, clock: Callable[[], float], stop: threading.Event) -> b
 def rollout(
     cluster: kube.Kube, ref: objects.Ref, *, timeout_s: float, emit: Callable[..., Any] = lambda *_a, **_k: None
 ) -> objects.Object:
-    """Waits until a Deployment is what its spec says, in the strict sense above; returns it as last read."""
+    """Waits until a workload is what its spec says, in the strict sense above; returns it as last read."""
     ignore_old = IGNORE_OLD_PODS in os.environ.get("SPACE_SMOKE_MUTATION", "").split(",")
     state = until(
         cluster,
         f"{ref} in {ref.namespace} to be rolled out, old pods gone, endpoints drained",
-        lambda: deployment_state(cluster, ref, ignore_old=ignore_old),
-        watching=[
-            ("apps/v1", "Deployment", ref.namespace),
-            ("v1", "Pod", ref.namespace),
-            ("discovery.k8s.io/v1", "EndpointSlice", ref.namespace),
-        ],
+        lambda: workload_state(cluster, ref, ignore_old=ignore_old),
+        watching=watching(ref),
         timeout_s=timeout_s,
         emit=emit,
     )
@@ -108,7 +104,14 @@ def rollout(
     return state.thing
 
 
-def deployment_state(cluster: kube.Kube, ref: objects.Ref, *, ignore_old: bool = False) -> State:
+def watching(ref: objects.Ref) -> Sequence[tuple[str, str, str]]:
+    """What to watch while a workload is waited for: (apiVersion, kind, namespace)."""
+    pods, slices = ("v1", "Pod", ref.namespace), ("discovery.k8s.io/v1", "EndpointSlice", ref.namespace)
+    return (ref.api_version, ref.kind, ref.namespace), pods, slices
+
+
+def workload_state(cluster: kube.Kube, ref: objects.Ref, *, ignore_old: bool = False) -> State:
+    """Whether a Deployment or StatefulSet is what its spec says; `thing` is the workload, once it is."""
     thing = cluster.read(ref)
     wanted = int(objects.dig(thing, "spec", "replicas") or 0)
     status = thing.get("status") or {}
@@ -139,7 +142,7 @@ def deployment_state(cluster: kube.Kube, ref: objects.Ref, *, ignore_old: bool =
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod of a Deployment, fresh from the API. `current`: it belongs to the newest ReplicaSet."""
+    """One pod of a workload, fresh from the API. `current`: it is of the newest template."""
 
     name: str
     node: str
@@ -153,13 +156,11 @@ class Pod:
         return {key: getattr(self, key) for key in ("name", "node", "ready", "terminating", "current")}
 
 
-def pods_of(cluster: kube.Kube, deployment: objects.Object) -> list[Pod]:
-    """All pods of a Deployment, old and terminating ones too, by name."""
-    namespace = deployment["metadata"]["namespace"]
-    selector = ",".join(
-        f"{key}={value}" for key, value in sorted(deployment["spec"]["selector"]["matchLabels"].items())
-    )
-    newest = _newest_hash(cluster, deployment, namespace, selector)
+def pods_of(cluster: kube.Kube, workload: objects.Object) -> list[Pod]:
+    """All pods of a Deployment or StatefulSet, old and terminating ones too, by name."""
+    namespace = workload["metadata"]["namespace"]
+    selector = ",".join(f"{key}={value}" for key, value in sorted(workload["spec"]["selector"]["matchLabels"].items()))
+    label, newest = _newest(cluster, workload, namespace, selector)
     found = []
     for pod in cluster.listed("v1", "Pod", namespace, selector):
         terminating = "deletionTimestamp" in pod["metadata"]
@@ -174,7 +175,7 @@ def pods_of(cluster: kube.Kube, deployment: objects.Object) -> list[Pod]:
                 address=str(objects.dig(pod, "status", "podIP") or ""),
                 ready=conditions.get("Ready") == "True",
                 terminating=terminating,
-                current=objects.labels_of(pod).get("pod-template-hash") == newest,
+                current=objects.labels_of(pod).get(label) == newest,
                 thing=pod,
             )
         )
@@ -188,6 +189,13 @@ def hopeless(pod: Mapping[str, Any]) -> str:
         if waiting.get("reason") in _HOPELESS:
             return f"pod {pod['metadata']['name']}: {waiting['reason']}: {waiting.get('message', '')[:300]}"
     return ""
+
+
+def _newest(cluster: kube.Kube, workload: objects.Object, namespace: str, selector: str) -> tuple[str, str]:
+    """The label by which the controller tells the pods of one template, and its value for the newest."""
+    if workload.get("kind") == "StatefulSet":
+        return "controller-revision-hash", str(objects.dig(workload, "status", "updateRevision"))
+    return "pod-template-hash", _newest_hash(cluster, workload, namespace, selector)
 
 
 def _newest_hash(cluster: kube.Kube, deployment: objects.Object, namespace: str, selector: str) -> str:

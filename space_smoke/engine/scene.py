@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from space_smoke import errors
-from space_smoke.bench import http, kube, ready, sites, wait
+from space_smoke.bench import http, kube, sites, wait
 from space_smoke.engine import bearings
 from space_smoke.loads import kinds as load_kinds
 from space_smoke.loads import traffic
@@ -17,6 +17,7 @@ from space_smoke.model import history, objects, scenario
 
 SERVICE, PORT = "space-api", 8080
 NAMESPACE = "space"
+_WORKLOADS = ("Deployment", "StatefulSet")
 # Charts whose releases are in namespaces of their own, by what each of them makes.
 _ELSEWHERE = {
     bearings.GRID_OPERATOR: ("apps/v1", "StatefulSet"),
@@ -61,20 +62,8 @@ class Scene:
         for name in the.bench.charts:
             for found in self._installed(name):
                 ref = objects.ref_of(found)
-                if ref.kind == "Deployment" and not wait.deployment_state(self.cluster, ref).done:
+                if ref.kind in _WORKLOADS and not wait.workload_state(self.cluster, ref).done:
                     wait.rollout(self.cluster, ref, timeout_s=_SETTLE_S, emit=self.emit)
-                elif ref.kind == "StatefulSet" and ready.behind(found):
-                    self._stateful(ref)
-
-    def _stateful(self, ref: objects.Ref) -> None:
-        def look() -> wait.State:
-            words = ready.behind(self.cluster.read(ref))
-            return wait.State(not words, words)
-
-        watching = [("v1", "Pod", ref.namespace), ("apps/v1", "StatefulSet", ref.namespace)]
-        wait.until(
-            self.cluster, f"{ref} to be rolled out", look, watching=watching, timeout_s=_SETTLE_S, emit=self.emit
-        )
 
     def _installed(self, name: str) -> list[objects.Object]:
         """What stands for a chart: its workload here, or what its releases made elsewhere, as a grid's sites do."""
@@ -91,7 +80,7 @@ class Scene:
 
     def _workload(self, name: str) -> objects.Object | None:
         """A release's main workload, which bears the release's name."""
-        for kind in ("Deployment", "StatefulSet"):
+        for kind in _WORKLOADS:
             try:
                 return self.cluster.read(objects.Ref("apps/v1", kind, self.namespace, name))
             except errors.ApiError as error:
@@ -112,14 +101,22 @@ class Scene:
                 there = [o["metadata"]["name"] for o in self.cluster.listed(ref.api_version, ref.kind, ref.namespace)]
                 near = difflib.get_close_matches(ref.name, there, 1, 0.4)
                 hint = f"; did you mean {fault.target.kind}/{near[0]}?" if near else f"; there are {sorted(there)}"
+                if elsewhere := self._namespaces_with(ref):
+                    hint = f"; it is in {' and '.join(elsewhere)}: say so with `namespace:`"
+                where = f" in namespace {ref.namespace}" * bool(ref.namespace)
                 wrong.append(
                     errors.Mistake(
                         fault.place or the.id,
-                        f"fault {fault.name}: target {fault.target} matches nothing in namespace {ref.namespace}{hint}",
+                        f"fault {fault.name}: target {fault.target} matches nothing{where}{hint}",
                     )
                 )
         if wrong:
             raise errors.SpecError(wrong)
+
+    def _namespaces_with(self, ref: objects.Ref) -> list[str]:
+        """Other namespaces in which something of this kind bears this name."""
+        found = self.cluster.listed(ref.api_version, ref.kind) if ref.namespace else []
+        return sorted(o["metadata"]["namespace"] for o in found if o["metadata"]["name"] == ref.name)
 
     def prepared(self, load: scenario.Load, stop: threading.Event) -> traffic.Traffic:
         """What drives a load, once the pods of whom it asks were listed afresh and each was reached from here."""

@@ -52,13 +52,12 @@ def planned(the: scenario.Scenario, namespace: str) -> dict[str, Any]:
 def _act(act: plan.Act, namespace: str) -> dict[str, Any]:
     shown: dict[str, Any] = {"do": act.do, "phase": act.phase}
     if act.fault is not None:
-        kind = fault_kinds.KINDS[act.fault.kind]
         shown |= {
             "fault": act.fault.name,
             "kind": act.fault.kind,
             "target": str(act.fault.target),
             "namespace": act.fault.target.namespace or namespace,
-            "domain": kind.domain,
+            "domain": fault_kinds.domain_of(act.fault),
             "arguments": dict(act.fault.arguments),
         }
     if act.load is not None:

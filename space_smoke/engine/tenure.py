@@ -64,13 +64,16 @@ class Tenure:
         threading.Thread(target=self._keep_alive, name="renew", daemon=True).start()
 
     def raise_fault(self, fault: scenario.Fault) -> record.Record:
-        kind = fault_kinds.KINDS[fault.kind]
-        wanted = protocol.Wanted(fault.name, kind, self.target(fault.target), fault.arguments, self._run)
-        return self._performer.drive(protocol.raise_fault(self._held[kind.domain], wanted))
+        kind, ref = fault_kinds.KINDS[fault.kind], self.target(fault.target)
+        there = self._probes.get(fault.kind)
+        if isinstance(there, place.Guarded):
+            there.refuse(ref, kind.address(fault.arguments, self._cluster.read(ref)))
+        wanted = protocol.Wanted(fault.name, kind, ref, fault.arguments, self._run)
+        return self._performer.drive(protocol.raise_fault(self._held[fault_kinds.domain_of(fault)], wanted))
 
     def lower_fault(self, fault: scenario.Fault) -> None:
         """Raises RestoreIncomplete when it could not be put back; its record is kept."""
-        domain = fault_kinds.KINDS[fault.kind].domain
+        domain = fault_kinds.domain_of(fault)
         result = self._performer.drive(protocol.lower_fault(self._held[domain], fault.name))
         if result is not None and not result.ok:
             raise protocol.incomplete(domain, [result])
@@ -102,8 +105,8 @@ class Tenure:
     def target(self, target: scenario.Target) -> objects.Ref:
         """The object that a scenario's target names. A node may also be named by its group, if one node has it."""
         api_version, kind = fault_kinds.TARGETS[target.kind]
-        if target.kind == "node":
-            return objects.Ref(api_version, kind, "", self._node(target.name))
+        if target.kind in scenario.CLUSTER_WIDE:
+            return objects.Ref(api_version, kind, "", self._node(target.name) if target.kind == "node" else target.name)
         return objects.Ref(api_version, kind, target.namespace or self._namespace, target.name)
 
     def _node(self, name: str) -> str:
@@ -162,7 +165,7 @@ class Tenure:
 
 
 def domains_of(the: scenario.Scenario) -> set[str]:
-    return {fault_kinds.KINDS[fault.kind].domain for fault in the.faults}
+    return {fault_kinds.domain_of(fault) for fault in the.faults}
 
 
 def unfit(fault: scenario.Fault, error: kinds.Unfit) -> errors.UsageError:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from space_smoke.faults import (
     cordon,
+    crd_prune,
     delete_pod,
     helm_values,
+    kill_container,
     network_drop,
     network_loss,
     pause_node,
@@ -21,7 +23,7 @@ from space_smoke.faults import (
     set_env,
     stop_node,
 )
-from space_smoke.model import kinds
+from space_smoke.model import kinds, scenario
 
 _ALL = (
     set_env,
@@ -37,7 +39,9 @@ _ALL = (
     network_drop,
     network_loss,
     delete_pod,
+    kill_container,
     helm_values,
+    crd_prune,
 )
 KINDS: Mapping[str, kinds.FaultKind] = {one.KIND.name: one.KIND for one in _ALL}
 
@@ -46,6 +50,12 @@ TARGETS: Mapping[str, tuple[str, str]] = {
     "deployment": ("apps/v1", "Deployment"),
     "statefulset": ("apps/v1", "StatefulSet"),
     "node": ("v1", "Node"),
+    "crd": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
 }
 
-DOMAINS: tuple[str, ...] = tuple(sorted({kind.domain for kind in KINDS.values()}))
+DOMAINS: tuple[str, ...] = tuple(sorted({kinds.GRID, *(kind.domain for kind in KINDS.values())}))
+
+
+def domain_of(fault: scenario.Fault) -> str:
+    """Under which Lease a scenario's fault may be up."""
+    return KINDS[fault.kind].under(fault.target.namespace, fault.arguments)

@@ -42,4 +42,5 @@ KIND = kinds.beyond(
     address=address,
     wanted=network_drop.wanted,
     describe=describe,
+    reaches=network_drop.reaches,
 )

@@ -1,4 +1,4 @@
-"""`scale`: a Deployment runs another number of replicas, usually none."""
+"""`scale`: a Deployment or StatefulSet runs another number of replicas, usually none."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def describe(value: objects.Json) -> str:
 
 KIND = kinds.FaultKind(
     name="scale",
-    summary="a Deployment runs another number of replicas",
+    summary="a Deployment or StatefulSet runs another number of replicas",
     domain="public-api-mutation",
-    targets=("deployment",),
+    targets=("deployment", "statefulset"),
     schema=SCHEMA,
     address=address,
     read=read,

@@ -1,5 +1,5 @@
-"""`set-env`: environment variables of one container of a Deployment get other values; the rollout that follows is part of
-the fault. The record holds each named variable's whole entry, so a variable that came from a Secret returns to it."""
+"""`set-env`: environment variables of one container of a Deployment or StatefulSet get other values; the rollout that follows
+is part of the fault. The record holds each named variable's whole entry, so a variable that came from a Secret returns to it."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def _named(target: objects.Object) -> str:
 
 KIND = kinds.FaultKind(
     name="set-env",
-    summary="environment variables of a Deployment's container get other values",
+    summary="environment variables of a container of a Deployment or StatefulSet get other values",
     domain="public-api-mutation",
-    targets=("deployment",),
+    targets=("deployment", "statefulset"),
     schema=SCHEMA,
     address=address,
     read=read,

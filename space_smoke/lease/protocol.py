@@ -215,8 +215,7 @@ def _copies(domain: str, found: Iterable[objects.Object], setting: Setting) -> d
         own = [
             item.key
             for item in items
-            if item.target.where() == objects.ref_of(thing).where()
-            and (item.kind not in setting.kinds or setting.kinds[item.kind].domain == domain)
+            if item.target.where() == objects.ref_of(thing).where() and targets.belongs(item, domain, setting.kinds)
         ]
         notes |= {key: objects.annotations_of(thing)[key] for key in (*own, *(item.key for item in unreadable))}
     return notes

@@ -6,12 +6,12 @@ lands either before the stamp, and then the stamp's reply shows it, or after it,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from space_smoke import errors
 from space_smoke.lease import acquire, view
 from space_smoke.lease import held as holding
-from space_smoke.model import effect, objects, record
+from space_smoke.model import effect, kinds, objects, record
 
 _ATTEMPTS = 8
 
@@ -133,7 +133,12 @@ def _adopt_records(held: holding.Held, thing: objects.Object) -> view.Steps[None
     found, unreadable = record.read_all(objects.annotations_of(thing))
     acquire.refuse_unreadable(held.domain, unreadable, str(objects.ref_of(thing)), held.spare)
     for item in found:
-        kind = held.kinds.get(item.kind)
-        ours = kind is None or kind.domain == held.domain
+        ours = belongs(item, held.domain, held.kinds)
         if ours and item.fault_id not in held.records and item.target.where() == objects.ref_of(thing).where():
             yield from holding.renew(held, "adopt", item)
+
+
+def belongs(item: record.Record, domain: str, known: Mapping[str, kinds.FaultKind]) -> bool:
+    """Whether a record that was found on a target is one of this domain. One of a kind that is not known is of each."""
+    kind = known.get(item.kind)
+    return kind is None or kind.under(item.target.namespace, item.field) == domain

@@ -8,7 +8,7 @@ they are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,12 @@ from space_smoke.model import history, objects, scenario, verdict
 Schema = Mapping[str, Any]
 # Beside a target's own fields: the value that a fault's kind has outside of the API server, where the protocol puts it.
 OUTSIDE = "space-smoke.dev/outside"
+
+
+# Under which Leases faults may be up. Whatever touches a site of the grid is kept apart from all that touches the rest of a
+# bench: see FaultKind.under.
+PUBLIC_API, WORKERS, GRID = "public-api-mutation", "worker-cordon", "grid-mutation"
+_SITE = "grid-"  # how the namespace of a grid's site begins (charts/releases.yaml)
 
 
 class Unfit(Exception):
@@ -28,7 +34,8 @@ class FaultKind:
     """A fault that is one field of one Kubernetes object, or one value outside of the API server that belongs to one. All
     functions are pure.
 
-    `domain` names the Lease under which it may be up. `targets` are the target words it takes. `address` turns arguments
+    `domain` names the Lease under which it may be up, where no site of the grid is touched (see `under`); `reaches` gives the
+    namespaces that arguments, or a recorded field, name beside the target's own. `targets` are the target words it takes. `address` turns arguments
     into the field's address inside the target as read (list entries by merge key, never by index), or raises Unfit.
     `read` gives the field's value now, `wanted` the fault value; both in an encoding in which absent, null and a value
     are three different things. `write` gives the operations that set the field to a value, guarded by tests of the field
@@ -54,6 +61,13 @@ class FaultKind:
     reversible: bool = True
     waits_for: str = ""
     takes_s: float = 0.0
+    reaches: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _said: ()
+
+    def under(self, namespace: str, said: Mapping[str, Any]) -> str:
+        """The domain of one fault: `grid-mutation` where the target's namespace, or one that `said` (the arguments, or the
+        field of a record) reaches, is that of a site; else the kind's own."""
+        touched = (namespace, *self.reaches(said))
+        return GRID if any(one.startswith(_SITE) for one in touched) else self.domain
 
 
 def read_outside(target: objects.Object, _field: Mapping[str, Any]) -> objects.Json:

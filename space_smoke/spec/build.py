@@ -28,11 +28,14 @@ def scenario_of(document: nodes.Document, tables: schema.Tables) -> scenario.Sce
 
 def _faults(document: nodes.Document, tables: schema.Tables) -> Iterator[scenario.Fault]:
     for index, item in enumerate(document.data["faults"]):
+        sort, name = item["target"].split("/")
+        words = ["name", "kind", "target", "phases"]
+        words += [] if sort in scenario.CLUSTER_WIDE else [schema.NAMESPACE]
         yield scenario.Fault(
             name=item["name"],
             kind=item["kind"],
-            target=scenario.Target(*item["target"].split("/")),
-            arguments=_own(item, tables.faults, "name", "kind", "target", "phases"),
+            target=scenario.Target(sort, name, item.get(schema.NAMESPACE, "") if schema.NAMESPACE in words else ""),
+            arguments=_own(item, tables.faults, *words),
             phases=tuple(item["phases"]),
             place=document.at("faults", index),
         )

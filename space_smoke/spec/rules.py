@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from space_smoke import errors
+from space_smoke.model import scenario
 from space_smoke.spec import messages, nodes, schema, units
 
 LONGEST_BUDGET_S = 3600.0
@@ -43,7 +44,7 @@ def broken(document: nodes.Document, tables: schema.Tables) -> Iterator[errors.M
     for rule in _RULES:
         for path, message in rule(data):
             yield errors.Mistake(document.at(*path), message)
-    for path, message in _checks(data, tables):
+    for path, message in itertools.chain(_namespaces(data, tables), _checks(data, tables)):
         yield errors.Mistake(document.at(*path), message)
 
 
@@ -152,7 +153,7 @@ def _one_at_a_time(data: Any) -> Findings:
     """One field of one object carries one fault: of two that hold together only one value could be there."""
     faults = list(_items(data, "faults"))
     for (_, first), (index, second) in itertools.combinations(faults, 2):
-        spot = [(f.get("kind"), f.get("target")) for f in (first, second)]
+        spot = [(f.get("kind"), f.get("target"), _where(f)) for f in (first, second)]
         both = [phase for phase in _texts(first.get("phases")) if phase in _texts(second.get("phases"))]
         if spot[0] == spot[1] and None not in spot[0] and both:
             message = f"{_called(second)}: {_called(first)} is also a {spot[0][0]} of {spot[0][1]} in phase {nodes.quoted(both[0])}"
@@ -168,6 +169,24 @@ _RULES: tuple[Callable[[Any], Findings], ...] = (
     _through,
     _kept,
 )
+
+
+def _where(fault: Mapping[str, Any]) -> str:
+    """The namespace of a fault's target. What a fault in a node says of namespaces is about pods, not about its target."""
+    wide = str(fault.get("target")).split("/")[0] in scenario.CLUSTER_WIDE
+    return "" if wide else str(fault.get(schema.NAMESPACE, ""))
+
+
+def _namespaces(data: Any, tables: schema.Tables) -> Findings:
+    """Every namespace that a fault names, of its target or of pods, is one of the bench's, where those are known."""
+    for index, fault in _items(data, "faults"):
+        for path in ((), ("from",), ("to",)):
+            said = fault.get(path[0]) if path else fault
+            name = said.get(schema.NAMESPACE) if isinstance(said, Mapping) else None
+            if tables.namespaces and isinstance(name, str) and name not in tables.namespaces:
+                where = ".".join((*path, schema.NAMESPACE))
+                message = f"{_called(fault)}: {where}: no release of a bench is in namespace {nodes.quoted(name)}"
+                yield ("faults", index, *path, schema.NAMESPACE), message + messages.nearest(name, tables.namespaces)
 
 
 def _checks(data: Any, tables: schema.Tables) -> Findings:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from space_smoke.model import scenario
 from space_smoke.spec import units
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
@@ -19,6 +20,11 @@ SLUG_RULE = "use lowercase letters, digits and single dashes, as in store-lost"
 NAME = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
 NAME_RULE = "use lowercase letters, digits and single underscores, as in sandbox_info"
 
+NAMESPACE = (
+    "namespace"  # a word of every fault whose target is in one; a kind in a node may have an argument of this name
+)
+
+_LONGEST_NAMESPACE = 63  # RFC 1123: a label
 _LONGEST_NAME = 40  # a fault's name is part of a record's id, which has this limit
 
 
@@ -45,11 +51,12 @@ class DeclaredCheck(Declared, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Every kind that scenarios may name, by its name."""
+    """Every kind that scenarios may name, by its name; and the namespaces that a bench has, if they are known."""
 
     faults: Mapping[str, DeclaredFault]
     loads: Mapping[str, Declared]
     checks: Mapping[str, DeclaredCheck]
+    namespaces: tuple[str, ...] = ()
 
 
 def text(tables: Tables) -> str:
@@ -116,6 +123,9 @@ def _definitions(tables: Tables) -> Iterator[tuple[str, Any]]:
     yield "check", _choice("check", tables.checks, {"kind": {}})
     for name, kind in sorted(tables.faults.items()):
         target = {"target": {"description": "what it breaks", **_target(kind)}}
+        if not set(kind.targets) <= set(scenario.CLUSTER_WIDE):
+            where = {"description": "where its target is; space unless said", "maxLength": _LONGEST_NAMESPACE}
+            target[NAMESPACE] = where | _pattern(SLUG, SLUG_RULE)
         yield f"fault.{name}", _closed(kind, dict.fromkeys(fault, True) | target)
     for name, declared in sorted(tables.loads.items()):
         yield f"load.{name}", _closed(declared, dict.fromkeys(load, True))
@@ -177,7 +187,7 @@ def _spelled(name: str, schema: Any) -> Any:
 def _target(kind: DeclaredFault) -> dict[str, Any]:
     words = " or ".join(f"{word}/NAME" for word in kind.targets)
     return _pattern(
-        rf"^({'|'.join(kind.targets)})/[a-z0-9]([a-z0-9-]*[a-z0-9])?$", f"fault kind {kind.name} takes {words}"
+        rf"^({'|'.join(kind.targets)})/[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", f"fault kind {kind.name} takes {words}"
     )
 
 

@@ -36,7 +36,7 @@ def completed(field: place.Field, node: str, pods: Sequence[objects.Object], nod
     sources, senders = _side(field, "from", pods, everyone)
     destinations, receivers = _side(field, "to", pods, everyone)
     ways = 2 if field.get("both_ways") else 1
-    if max(1, len(sources)) * max(1, len(destinations)) * ways > _MOST_RULES:
+    if max(1, len(sources)) * max(1, len(destinations)) * ways * len(_what(field)) > _MOST_RULES:
         raise place.Refusal(422, f"{len(sources)} times {len(destinations)} addresses are too many for one fault")
     pairs = [(a, b) for a in senders for b in receivers if _passes(a, b, node)]
     if not pairs:
@@ -58,12 +58,18 @@ def completed(field: place.Field, node: str, pods: Sequence[objects.Object], nod
 
 def matches(field: place.Field) -> list[str]:
     """One iptables match per rule."""
-    protocol, port = field["protocol"], field.get("port")
-    rest = "" if protocol == "any" else f" -p {protocol}" + (f" -m {protocol} --dport {port}" if port else "")
     pairs = [(a, b) for a in field["sources"] or [""] for b in field["destinations"] or [""]]
     if field.get("both_ways"):
         pairs += [(b, a) for a, b in pairs if (b, a) not in pairs]
-    return [(f"-s {a} " * bool(a) + f"-d {b}" * bool(b)).strip() + rest for a, b in pairs]
+    return [(f"-s {a} " * bool(a) + f"-d {b}" * bool(b)).strip() + what for a, b in pairs for what in _what(field)]
+
+
+def _what(field: place.Field) -> list[str]:
+    """What is matched beside addresses. A port is one of a protocol: for any, those of both that have ports."""
+    protocol, port = field["protocol"], field.get("port")
+    if port:
+        return [f" -p {one} -m {one} --dport {port}" for one in (("tcp", "udp") if protocol == "any" else (protocol,))]
+    return ["" if protocol == "any" else f" -p {protocol}"]
 
 
 def certain(field: place.Field) -> bool:
@@ -97,10 +103,12 @@ def _side(
         if not inside and end == "to":
             inside = [End("", str(next(iter(network.hosts()))))]
         return [str(network)], inside
-    found = [pod for pod in pods if pod["metadata"]["namespace"] == field["namespace"] and _has(pod, wanted)]
-    shown = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+    namespace = wanted.get("namespace", field["namespace"])
+    labels = {key: value for key, value in wanted.items() if key != "namespace"}
+    found = [pod for pod in pods if pod["metadata"]["namespace"] == namespace and _has(pod, labels)]
     if not found:
-        raise place.Refusal(422, f"no running pod of namespace {field['namespace']} has labels {shown}")
+        shown = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        raise place.Refusal(422, f"namespace {namespace} has no running pod" + f" with labels {shown}" * bool(shown))
     hosted = next((pod["metadata"]["name"] for pod in found if pod["spec"].get("hostNetwork")), "")
     if hosted:
         raise place.Refusal(422, f"pod {hosted} uses its node's own network, so its packets cannot be told from others")

@@ -25,7 +25,7 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.bench import cache, helm, kube, tools, wait
-from space_smoke.bench.outside import fence_note, helm_identity, helm_storage, place, values, workload
+from space_smoke.bench.outside import fence_note, helm_identity, helm_storage, place, values
 from space_smoke.model import kinds, objects
 
 Program = Callable[[], pathlib.Path]
@@ -98,7 +98,7 @@ class HelmValues:
         changes = values.difference(other.rendered(ref), last.rendered(ref)) if other else {}
         if not changes and expect == field["wanted"]:
             return wait.State(False, f"these values change nothing of {ref}", hopeless=True)
-        state = workload.recovered(self._cluster, ref)
+        state = wait.workload_state(self._cluster, ref)
         if not state.done or state.thing is None:
             return state
         lacking = values.lacking(state.thing, changes)
@@ -107,7 +107,7 @@ class HelmValues:
         return wait.State(True, f"revision {last.number}; {state.words}", thing={**state.thing, kinds.OUTSIDE: value})
 
     def watching(self, ref: objects.Ref) -> place.Watched:
-        return workload.watching(ref)
+        return wait.watching(ref)
 
     def _history(self, field: place.Field) -> list[helm_storage.Revision]:
         return helm_storage.revisions(self._cluster, field["namespace"], field["release"])

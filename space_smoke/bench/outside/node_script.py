@@ -114,6 +114,32 @@ guarded "$verb" "$file" "$fence" "$wait" "$before" "$after" "$@"
 """
 )
 
+# In a node. Values are runs and gone. $7 the id of a container. A process is in it if the name of one of its control groups
+# says so. What is killed may have begun another meanwhile, so it is looked again until none is left.
+KILL = (
+    r"""
+set -eu
+container=$7
+inside() { grep -lF -- "$container" /proc/[0-9]*/cgroup 2>/dev/null | cut -d/ -f3; }
+now() { if [ -n "$(inside)" ]; then echo runs; else echo gone; fi; }
+change() {
+  [ "$before/$after" = runs/gone ] || { echo "no way from $before to $after" >&2; exit 64; }
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    left=$(inside)
+    [ -n "$left" ] || return 0
+    kill -9 $left 2>/dev/null || true
+    sleep 0.1
+  done
+}
+"""
+    + _GUARDED
+    + r"""
+if [ "$1" = look ]; then seen=$(now); echo "value $seen"; exit 0; fi
+mkdir -p "${2%/*}"
+guarded "$1" "$2" "$3" "$4" "$5" "$6"
+"""
+)
+
 # In the node that the sender is on: $1 the sender's address (empty: the node itself), $2 whom to send to, $3 tcp or udp, $4
 # the port, $5 how many packets. What is dropped is not answered, so nothing is waited for longer than $6 seconds.
 SEND = r"""

@@ -8,7 +8,7 @@ transaction, a script under flock in a node). A fence that is missing equals non
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from space_smoke.bench import wait
 from space_smoke.model import objects
@@ -41,6 +41,15 @@ class Probe(Protocol):
 
     def watching(self, ref: objects.Ref) -> Watched:
         """What to watch while waiting for `settled`: (apiVersion, kind, namespace)."""
+        ...
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """A probe that looks, before a fault is planned, whether it would do what no record could put back."""
+
+    def refuse(self, ref: objects.Ref, field: Field) -> None:
+        """Raises Unfit. `field` is the fault's address as its kind made it."""
         ...
 
 

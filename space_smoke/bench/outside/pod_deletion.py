@@ -67,14 +67,14 @@ class PodDeletion:
     def settled(self, ref: objects.Ref, field: place.Field, expect: objects.Json) -> wait.State:
         """Up: no object with that uid is left, nor its containers. Put back: the workload has all its pods again."""
         if expect == NOT_DONE:
-            state = workload.recovered(self._cluster, ref)
+            state = wait.workload_state(self._cluster, ref)
             return wait.State(state.done, state.words, state.hopeless, _with(state.thing, NOT_DONE))
         if self._read(ref, field) is not None:
             return wait.State(False, f"pod {field['pod']} is still there")
         return wait.State(True, f"pod {field['pod']} is gone", thing=_with(self._cluster.read(ref), DONE))
 
     def watching(self, ref: objects.Ref) -> place.Watched:
-        return workload.watching(ref)
+        return wait.watching(ref)
 
     def _read(self, ref: objects.Ref, field: place.Field) -> dict[str, Any] | None:
         """The chosen pod, or None when it is gone: one of a StatefulSet has a successor of the same name."""

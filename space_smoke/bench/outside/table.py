@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from space_smoke.bench import kube
-from space_smoke.bench.outside import cordon, place
+from space_smoke.bench.outside import cordon, place, pruned
 
 # By the kind's name: module and class, in this package. A command needs few of them and each brings libraries along whose
 # import takes longer than a repair: so a place is imported when it is used.
@@ -19,6 +19,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "postgres-restart": ("postgres_kinds", "Restart"),
     "postgres-setting": ("postgres_kinds", "Setting"),
     "delete-pod": ("pod_deletion", "PodDeletion"),
+    "kill-container": ("killing", "Killing"),
     "helm-values": ("helm_values", "HelmValues"),
     "pause-node": ("nodes", "Containers"),
     "stop-node": ("nodes", "Containers"),
@@ -55,4 +56,5 @@ def probes(cluster: kube.Kube, there: Mapping[str, place.Place]) -> Mapping[str,
     """By the kind's name, for kinds whose effect shows elsewhere than in the rollout of a Deployment: all `there`, and
     fields of other objects."""
     factories: dict[str, Callable[[], Any]] = {kind: functools.partial(there.__getitem__, kind) for kind in there}
-    return _Lazy({**factories, "cordon": lambda: cordon.Cordon(cluster)})
+    fields = {"cordon": lambda: cordon.Cordon(cluster), "crd-prune": lambda: pruned.Pruned(cluster)}
+    return _Lazy({**factories, **fields})

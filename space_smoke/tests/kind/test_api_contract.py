@@ -21,7 +21,7 @@ class Real:
         self._cluster = cluster
 
     def create(self, body: Any) -> Answer:
-        path = kube.collection(body["apiVersion"], body["kind"], body["metadata"]["namespace"])
+        path = kube.collection(body["apiVersion"], body["kind"], body["metadata"].get("namespace", ""))
         return self._cluster.send("POST", path, body=body)
 
     def patch(self, ref: objects.Ref, *operations: Any) -> Answer:

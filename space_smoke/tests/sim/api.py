@@ -22,6 +22,7 @@ Key = tuple[str, str, str, str]
 Thing = Mapping[str, Any]
 
 ANNOTATION_BYTES = 262_144
+_COUNTED = ("Deployment", "CustomResourceDefinition")  # whose generation is told
 _MICRO_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(?!000000)\d{6}Z$")
 
 
@@ -175,7 +176,8 @@ class Api:
             self._commit(sender, purpose, key, before, None, operations)
             return effect.Done(after)
         noted = new.get("annotations") != old.get("annotations")
-        if after["kind"] == "Deployment" and (noted or after["spec"] != before["spec"]):
+        noted = noted and after["kind"] == "Deployment"
+        if after["kind"] in _COUNTED and (noted or after["spec"] != before["spec"]):
             after = {**after, "metadata": {**new, "generation": old["generation"] + 1}}
         return effect.Done(self._commit(sender, purpose, key, before, after, operations))
 

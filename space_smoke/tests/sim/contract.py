@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from space_smoke.faults import crd_prune
 from space_smoke.lease import view
 from space_smoke.model import objects
 
@@ -37,6 +38,41 @@ def deployment(name: str) -> dict[str, Any]:
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}
     meta = {"name": name, "namespace": view.NAMESPACE, "annotations": {"a": "1"}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+def definition(name: str) -> dict[str, Any]:
+    """A CustomResourceDefinition; its name is PLURAL.GROUP, as the API server wants it."""
+    plural, _, group = name.partition(".")
+    part = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "weight": {"type": "number"}},
+        "required": ["name"],
+    }
+    fields = {
+        "size": {"type": "integer", "maximum": 9007199254740991},
+        "colour": {"type": "string"},
+        "parts": {"type": "array", "items": part},
+        "only": {"type": "object", "properties": {"one": {"type": "string"}}},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "open": {
+            "type": "object",
+            "properties": {"known": {"type": "string"}},
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+    }
+    spec = {"type": "object", "properties": fields, "required": ["colour", "size", "parts"]}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    versions = [
+        {"name": "v1", "served": True, "storage": False, "schema": schema},
+        {"name": "v2", "served": True, "storage": True, "schema": schema},
+    ]
+    names = {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].capitalize(), "listKind": f"{plural}list"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, "annotations": {"a": "1"}},
+        "spec": {"group": group, "names": names, "scope": "Cluster", "versions": versions},
+    }
 
 
 def version(thing: Mapping[str, Any]) -> str:
@@ -196,11 +232,27 @@ def a_variable_has_a_value_or_a_reference(server: Server, name: str) -> None:
     assert server.patch(ref, objects.put(two, "spec", "template", "spec", "containers", 0, "env"))[0] == 422
 
 
+def a_schema_loses_a_field_and_gets_it_back_and_only_that_counts_as_a_generation(server: Server, name: str) -> None:
+    ref, first = _made(server, definition(f"things.{name}.test"))
+    _, noted = server.patch(ref, objects.put("2", "metadata", "annotations", "a"))
+    assert noted["metadata"]["generation"] == first["metadata"]["generation"]
+    for way in ("spec.size", "spec.parts.name", "spec.only.one", "spec"):
+        _, before = server.get(ref)
+        field = crd_prune.address({"field": way}, before)
+        status, without = server.patch(ref, *crd_prune.write(before, field, {"absent": True}))
+        assert (status, crd_prune.read(without, field)) == (200, {"absent": True})
+        assert server.patch(ref, *crd_prune.write(before, field, {"absent": True}))[0] == 422  # as it was read before
+        status, after = server.patch(ref, *crd_prune.write(without, field, crd_prune.read(before, field)))
+        assert (status, after["spec"]) == (200, before["spec"])
+        assert after["metadata"]["generation"] == before["metadata"]["generation"] + 2
+    server.delete(ref)
+
+
 def _made(server: Server, body: Mapping[str, Any]) -> tuple[objects.Ref, Mapping[str, Any]]:
     status, thing = server.create(body)
     assert status in (200, 201), (status, thing)
     meta = thing["metadata"]
-    return objects.Ref(body["apiVersion"], body["kind"], meta["namespace"], meta["name"]), thing
+    return objects.Ref(body["apiVersion"], body["kind"], meta.get("namespace", ""), meta["name"]), thing
 
 
 CASES: tuple[Callable[[Server, str], None], ...] = (
@@ -222,4 +274,5 @@ CASES: tuple[Callable[[Server, str], None], ...] = (
     an_empty_value_of_a_variable_is_not_stored,
     replicas_that_are_removed_come_back_as_one_and_are_never_negative,
     a_variable_has_a_value_or_a_reference,
+    a_schema_loses_a_field_and_gets_it_back_and_only_that_counts_as_a_generation,
 )

@@ -46,6 +46,8 @@ FAULTS = {
         Kind("scale", Closed({"replicas": {"type": "integer", "minimum": 0, "maximum": 50}}, ("replicas",)).schema),
         Kind("set-env", Closed({"env": ENV | {"propertyNames": {"pattern": "^[A-Z_]+$"}}}, ("env",)).schema),
         Kind("cordon", Closed({}).schema, targets=("node", "group")),
+        Kind("pause", Closed({}).schema, targets=("node",)),
+        Kind("cut", Closed({"to": {"type": "object"}, "namespace": {"type": "string"}}).schema, targets=("node",)),
     )
 }
 LOADS = {
@@ -65,7 +67,7 @@ CHECKS = {
         Kind("decisions-add-up", Closed({"phases": NAMES, "loads": NAMES, "store_faults": {}}).schema),
     )
 }
-TABLES = schema.Tables(FAULTS, LOADS, CHECKS)
+TABLES = schema.Tables(FAULTS, LOADS, CHECKS, ("space", "grid-a", "grid-b"))
 
 RIGHT = """\
 name: caps_hold

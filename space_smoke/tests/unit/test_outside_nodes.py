@@ -91,6 +91,28 @@ def test_each_end_may_be_pods_or_a_network_or_anyone(
     assert tuple(whole["sender"].values()) == sender
 
 
+def test_each_end_may_be_in_a_namespace_of_its_own() -> None:
+    sites = [pod("grid-a", "n1", "10.0.1.3", "grid-a"), pod("grid-b", "n2", "10.0.2.3", "grid-b")]
+    ours = {"namespace": "space", "protocol": "any", "from": {"namespace": "grid-a"}, "to": {"namespace": "grid-b"}}
+    one_way = ends.completed(ours, "n1", [*PODS, *sites], NODES)
+    assert ends.matches(one_way) == ["-s 10.0.1.3/32 -d 10.0.2.3/32"]
+    both = ends.completed({**ours, "both_ways": True}, "n1", [*PODS, *sites], NODES)
+    assert ends.matches(both) == ["-s 10.0.1.3/32 -d 10.0.2.3/32", "-s 10.0.2.3/32 -d 10.0.1.3/32"]
+    assert both["sender"] == {"container": "n1", "address": "10.0.1.3", "to": "10.0.2.3"}
+    with pytest.raises(place.Refusal, match="namespace grid-b has no running pod with labels app=api"):
+        ends.completed({**ours, "to": {"namespace": "grid-b", "app": "api"}}, "n1", [*PODS, *sites], NODES)
+
+
+def test_a_port_of_any_protocol_is_that_of_tcp_and_of_udp() -> None:
+    field = completed(**{"from": {"app": "redis"}, "to": "10.0.2.0/24", "port": 7946, "both_ways": True})
+    assert ends.matches(field) == [
+        f"-s {a} -d {b} -p {one} -m {one} --dport 7946"
+        for a, b in (("10.0.1.2/32", "10.0.2.0/24"), ("10.0.2.0/24", "10.0.1.2/32"))
+        for one in ("tcp", "udp")
+    ]
+    assert ends.probe(field) == ("udp", 7946)
+
+
 def test_what_is_the_same_both_ways_is_one_rule() -> None:
     field = completed(**{"from": {"app": "api"}, "to": {"app": "api"}, "both_ways": True})
     assert len(ends.matches(field)) == len(set(ends.matches(field))) == 4
@@ -110,7 +132,8 @@ def test_the_chain_is_named_by_what_its_rules_do() -> None:
 @pytest.mark.parametrize(
     ("field", "words"),
     [
-        ({"to": {"app": "nobody"}}, "no running pod of namespace space has labels app=nobody"),
+        ({"to": {"app": "nobody"}}, "namespace space has no running pod with labels app=nobody"),
+        ({"to": {"namespace": "empty"}}, "namespace empty has no running pod$"),
         ({"from": {"app": "proxy"}}, "proxy-1 uses its node's own network"),
         ({"from": "192.0.2.0/24", "to": {"app": "redis"}}, "no packet that a pod or node"),
         ({"from": "172.18.0.2/32", "to": {"app": "redis"}}, "no packet"),  # the node's own packets are not forwarded
@@ -129,6 +152,9 @@ def test_more_rules_than_a_node_should_bear_are_refused() -> None:
     field = {"namespace": "space", "protocol": "any", "from": {"app": "api"}, "to": {"app": "api"}}
     with pytest.raises(place.Refusal, match="too many"):
         ends.completed(field, "n1", many, NODES)
+    ends.completed(field, "n1", many[:8], NODES)
+    with pytest.raises(place.Refusal, match="too many"):  # two rules for each pair
+        ends.completed({**field, "port": 80}, "n1", many[:8], NODES)
 
 
 def test_only_pods_that_stay_are_counted() -> None:
@@ -281,6 +307,7 @@ def test_a_node_is_back_when_it_reports_and_its_pods_are_ready_by_fresh_news() -
     assert "not reported" in back(heartbeat_s=30).words
     assert "not reported" in back(heartbeat_s=10, started_s=5).words  # from before it was started
     assert "not Ready" in back(pods=[reported(ready="False")]).words
+    assert "not Ready" in back(pods=[reported(), reported(ready="False", namespace="grid-a")]).words
     assert "as it was before" in back(pods=[reported(begun_s=100)]).words
     assert "being removed" in back(pods=[reported(deletionTimestamp="now")]).words
 

@@ -114,6 +114,16 @@ def test_a_right_file_arrives_whole(tmp_path: pathlib.Path) -> None:
     )
 
 
+def test_a_namespace_is_the_targets_or_else_the_kinds_own_argument(tmp_path: pathlib.Path) -> None:
+    site = "target: deployment/grid-a\n    namespace: grid-a"
+    made = _one(tmp_path, spec_tables.RIGHT.replace("target: deployment/space-redis", site)).faults[0]
+    assert (made.target, made.arguments) == (scenario.Target("deployment", "grid-a", "grid-a"), {"replicas": 0})
+    cut = "kind: cut\n    target: node/infra\n    namespace: grid-a"
+    changed = spec_tables.RIGHT.replace("kind: scale\n    target: deployment/space-redis\n    replicas: 0", cut)
+    made = _one(tmp_path, changed).faults[0]
+    assert (made.target, made.arguments) == (scenario.Target("node", "infra"), {"namespace": "grid-a"})
+
+
 def test_units_and_defaults_reach_into_lists(tmp_path: pathlib.Path) -> None:
     steps = "kind: ecw-session, steps: [{do: create}, {do: command, timeout: 2m}]"
     made = _one(tmp_path, spec_tables.RIGHT.replace("kind: ecw-connect, hold: 250ms", steps))

@@ -1,4 +1,4 @@
-"""When a Deployment counts as rolled out: one look at its counts, its pods and its Services' endpoints."""
+"""When a Deployment or StatefulSet counts as rolled out: one look at its counts, its pods and its Services' endpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABELS = {"app": "api"}
 def pod(
     name: str, *, ready: str = "True", template: str = "new", phase: str = "Running", **meta: Any
 ) -> dict[str, Any]:
-    labels = {**LABELS, "pod-template-hash": template}
+    labels = {**LABELS, "pod-template-hash": template, "controller-revision-hash": template}
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}
     return {"metadata": {"name": name, "labels": labels, **meta}, "spec": {}, "status": status}
 
@@ -52,20 +52,40 @@ class Cluster:
         return everything[kind]
 
 
+class Stateful(Cluster):
+    """The same as a StatefulSet, which knows the newest template itself and has no ReplicaSets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deployment["kind"] = "StatefulSet"
+        self.deployment["metadata"].pop("annotations")
+        self.deployment["status"]["updateRevision"] = "new"
+
+    def listed(self, api: str, kind: str, namespace: str, selector: str = "") -> list[dict[str, Any]]:
+        assert kind != "ReplicaSet"
+        self.deployment["metadata"]["annotations"] = {}
+        return super().listed(api, kind, namespace, selector)
+
+
+each = pytest.mark.parametrize("made", [Cluster, Stateful])
+
+
 def look(cluster: Cluster, **options: bool) -> wait.State:
-    return wait.deployment_state(cast(kube.Kube, cluster), API, **options)
+    return wait.workload_state(cast(kube.Kube, cluster), API, **options)
 
 
-def spoiled(how: Callable[[Cluster], object]) -> Cluster:
-    cluster = Cluster()
+def spoiled(how: Callable[[Cluster], object], made: type[Cluster] = Cluster) -> Cluster:
+    cluster = made()
     how(cluster)
     return cluster
 
 
-def test_a_deployment_is_rolled_out_when_pods_and_endpoints_are_exactly_the_new_ones() -> None:
-    assert look(Cluster()).done
+@each
+def test_a_workload_is_rolled_out_when_pods_and_endpoints_are_exactly_the_new_ones(made: type[Cluster]) -> None:
+    assert look(made()).done
 
 
+@each
 @pytest.mark.parametrize(
     "how",
     [
@@ -89,8 +109,8 @@ def test_a_deployment_is_rolled_out_when_pods_and_endpoints_are_exactly_the_new_
         "an endpoint too few",
     ],
 )
-def test_it_is_not_rolled_out_before_all_of_that_is_so(how: Callable[[Cluster], object]) -> None:
-    assert not look(spoiled(how)).done
+def test_it_is_not_rolled_out_before_all_of_that_is_so(how: Callable[[Cluster], object], made: type[Cluster]) -> None:
+    assert not look(spoiled(how, made)).done
 
 
 def test_a_pod_that_was_evicted_long_ago_does_not_hold_it_up() -> None:
@@ -110,8 +130,9 @@ def test_a_pod_that_cannot_start_ends_the_wait() -> None:
 @pytest.mark.parametrize(
     "more", [{"template": "old"}, {"deletionTimestamp": "now"}], ids=["an old pod", "a pod that ends"]
 )
-def test_one_that_is_about_to_go_does_not(more: dict[str, Any]) -> None:
-    state = look(spoiled(lambda c: c.pods.append(crashing("c", **more))))
+@each
+def test_one_that_is_about_to_go_does_not(more: dict[str, Any], made: type[Cluster]) -> None:
+    state = look(spoiled(lambda c: c.pods.append(crashing("c", **more)), made))
     assert (state.done, state.hopeless) == (False, False)
 
 
