@@ -37,6 +37,8 @@ _PLURALS = {
     "PersistentVolume": "persistentvolumes",
     "CustomResourceDefinition": "customresourcedefinitions",
     "GridNetwork": "gridnetworks",
+    "GridSite": "gridsites",
+    "InferenceProvider": "inferenceproviders",
 }
 _CONNECT_S = 5.0
 _CLIENT: Any = config.new_client_from_config  # the client ships no annotations for it
