@@ -72,7 +72,7 @@ def _compare(
         goal[tenant] = agreed if least <= agreed <= most else least
     lags, proof, late = {}, list[int](), list[tuple[spending.Sample, str]]()
     for site, listed in seen.items():
-        wrong = [(sample, tenant) for sample in listed if (tenant := _differs(sample, goal)) is not None]
+        wrong = [(sample, differing) for sample in listed if (differing := _differs(sample, goal)) is not None]
         late += [one for one in wrong if one[0].sent_s > from_s + bound_s][:1]
         last_wrong_s = max((sample.sent_s for sample, _ in wrong), default=-1.0)
         right = next((one for one in listed if one.sent_s > last_wrong_s and one.seen_s >= from_s), None)

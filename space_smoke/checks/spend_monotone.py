@@ -1,5 +1,6 @@
 """spend-monotone: at every sample of every site, a tenant's spend is no less than at the sample before, and no more than what
-was shown at first plus all that had been told to any site by then. A new epoch begins anew.
+was shown at first plus all that had been told to any site by then. A new epoch begins anew. With `own_within` what a site has
+acknowledged itself is in its own sum so soon after, whatever it hears of the others: local <= total <= sum.
 
 What is missing from a sample is no fall: numbers that are not current are not shown. Too few samples are unknown.
 """
@@ -39,6 +40,9 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
         return say.unknown(check, f"the sites were in different epochs at first: {sorted(map(str, epochs))}")
     for listed in seen.values():
         if found := _fell(check, listed) or _too_much(check, listed, told, highest, first[0].epoch):
+            return found
+    for site, sample in before.items():
+        if sample and (found := _too_little(check, seen[site], told, sample)):
             return found
     counted = ", ".join(f"{len(listed)} of {site}" for site, listed in sorted(seen.items()))
     tenants = len({tenant for listed in seen.values() for one in listed for tenant in one.cents})
@@ -80,6 +84,25 @@ def _too_much(
     return None
 
 
+def _too_little(
+    check: scenario.Check, listed: Sequence[spending.Sample], told: Sequence[spending.Order], first: spending.Sample
+) -> verdict.Verdict | None:
+    within_s = check.arguments.get("own_within_s")
+    if within_s is None:
+        return None
+    mine = [order for order in told if order.site == first.site and order.taken_s is not None]
+    for sample in (one for one in listed if one.epoch == first.epoch):
+        for tenant in sorted({order.tenant for order in mine}):
+            due = [one for one in mine if one.tenant == tenant and (one.taken_s or 0.0) + within_s <= sample.sent_s]
+            least = first.cents.get(tenant, 0) + sum(order.cents for order in due)
+            if due and sample.cents.get(tenant, -1) < least:
+                expected = f"at least {spending.usd(least)} of tenant {tenant} on site {sample.site}, {within_s:g} s after it acknowledged that"
+                shown = sample.cents.get(tenant)
+                seen = "no row of it" if shown is None else spending.usd(shown)
+                return say.failed(check, expected, seen, [due[-1].index, sample.index])
+    return None
+
+
 KIND = kinds.CheckKind(
     name="spend-monotone",
     summary="at no sample of any site has spend fallen, or passed all that had been told by then",
@@ -97,6 +120,11 @@ KIND = kinds.CheckKind(
             },
             "sites": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "whose samples"},
             "samples": spending.SAMPLES,
+            "own_within": {
+                "type": "string",
+                "format": "duration",
+                "description": "what a site acknowledged is in its own sum so soon after",
+            },
         },
     },
     judge=judge,

@@ -8,6 +8,7 @@ from space_smoke.loads import (
     api_health,
     api_state,
     chart_dry_run,
+    crd_read_back,
     ecw_churn,
     ecw_connect,
     ecw_create,
@@ -20,6 +21,7 @@ from space_smoke.loads import (
     listing,
     native_session,
     native_tokens,
+    object_dry_run,
     placement,
     postgres_connect,
     postgres_profile,
@@ -50,6 +52,8 @@ _MODULES = (
     telemetry_trace,
     grid_spend,
     grid_watch,
+    crd_read_back,
+    object_dry_run,
 )
 
 KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}

@@ -61,6 +61,7 @@ KINDS: Mapping[str, str] = {
     "listed": "which objects there are in the cluster, by uid",
     "telemetry": "what a telemetry backend holds under a trace id, and how long after the answer it had it",
     "sample": "what a site of the grid shows at a moment, in its GridNetwork and its metrics, or why that could not be read",
+    "read-back": "a definition or an object as the API server has it: where it differs from what it was given",
     "load-ended": "a load ended: how many requests",
     "diagnostics": "what was gathered for the reader before anything was put back",
     "drill-started": "a drill began: its claim",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from space_smoke.model import verdict
-from space_smoke.report import ending, outcome, page, svg, text, words
+from space_smoke.model import history, verdict
+from space_smoke.report import ending, outcome, page, spend, spend_svg, svg, text, words
 
 _LEGEND = (
     ("admitted", "admitted"),
@@ -83,6 +83,7 @@ def _scenario(run: outcome.Run, the: outcome.Scenario) -> Iterator[str]:
     if the.verdicts:
         yield "<h3>Checks</h3>"
         yield from (_verdict(run, one) for one in _worst_first(the.verdicts))
+    yield from _spend(run, the)
     yield from _loads(the)
     yield from _faults(the)
     for what, told in the.diagnostics:
@@ -125,6 +126,29 @@ def _verdict(run: outcome.Run, one: verdict.Verdict) -> str:
 def _legend() -> str:
     keys = "".join(f"<span>{svg.key(looks)} {escape(told)}</span>" for looks, told in _LEGEND)
     return f'<p class="legend muted">{keys}<span>height in a load: time to answer, logarithmic</span></p>'
+
+
+def _spend(run: outcome.Run, the: outcome.Scenario) -> Iterator[str]:
+    panels = spend.panels(history.of_scenario(run.events, the.id))
+    if not panels:
+        return
+    to_s = run.end_s if the.to_s is None else the.to_s
+    yield "<h3>Spend</h3>"
+    for panel in panels[: spend_svg.MOST_PANELS]:
+        told = (f"{spend_svg.key('told')} acknowledged on all sites",) if panel.told else ()
+        keys = (
+            *told,
+            *(
+                f"{spend_svg.key(f'spend spend{number % spend_svg.STYLES}')} site {escape(site)}"
+                for number, site in enumerate(panel.shown)
+            ),
+            *(("shaded: a fault is up",) if the.faults else ()),
+        )
+        yield f'<figure class="card scroll"><figcaption>Tenant <b>{escape(panel.tenant)}</b></figcaption>'
+        yield spend_svg.panel(panel, the.faults, the.from_s, to_s)
+        yield f'<p class="legend muted">{"".join(f"<span>{one}</span>" for one in keys)}</p></figure>'
+    if len(panels) > spend_svg.MOST_PANELS:
+        yield f'<p class="muted">{len(panels) - spend_svg.MOST_PANELS} further tenants are not drawn</p>'
 
 
 def _loads(the: outcome.Scenario) -> Iterator[str]:

@@ -48,6 +48,9 @@ svg text{{font-size:12px;fill:var(--ink)}} svg .tick{{fill:var(--muted);font-siz
 .refused-line{{stroke:var(--refused)}} .ring{{fill:none;stroke:var(--bad);stroke-width:1.6}}
 .pod{{stroke:var(--pod);stroke-width:1.6}} .pod-now{{fill:var(--pod)}} .pod-old{{fill:var(--card);stroke:var(--bad);stroke-width:1.8}}
 .proof{{fill:var(--bad)}}
+.key.wide{{width:30px}} .band{{opacity:.75}} .spend,.told{{fill:none;stroke-width:2}} .told{{stroke:var(--muted);stroke-width:5;opacity:.4}}
+.spend0{{stroke:var(--admitted)}} .spend1{{stroke:var(--refused);stroke-dasharray:7 4}}
+.spend2{{stroke:var(--open);stroke-dasharray:2 4}} .spend3{{stroke:var(--pod);stroke-dasharray:12 3 2 3}}
 """
 
 

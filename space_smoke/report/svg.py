@@ -66,14 +66,14 @@ def timeline(the: outcome.Scenario, end_s: float) -> str:
     parts: list[str] = []
     y = 24.0
     for label, height, marks in _rows(the, scale, to_s):
-        parts.append(_text(GUTTER - 10, y + height / 2 + 4, label, "end", 26))
+        parts.append(lettering(GUTTER - 10, y + height / 2 + 4, label, "end", 26))
         parts.append(f'<g transform="translate(0 {y:.0f})">{"".join(marks)}</g>')
         y += height + 6
     borders = "".join(
         f'<line class="border" x1="{scale.x(phase.from_s)}" x2="{scale.x(phase.from_s)}" y1="20" y2="{y:.0f}"/>'
         for phase in the.phases
     )
-    axis = "".join(_axis(scale, y))
+    axis = "".join(time_axis(scale, y))
     title = f"Timeline of {html.escape(the.id)}"
     return (
         f'<svg class="timeline" viewBox="0 0 {WIDTH} {y + 24:.0f}" role="img" aria-label="{title}">'
@@ -109,7 +109,7 @@ def _phases(phases: Sequence[outcome.Stretch], scale: Scale, to_s: float, height
         yield _bar(left, right, height, f"phase{at % 2}", tip)
         room = int((right - left) / 7)
         if room >= 3:
-            yield _text(left + 6, height / 2 + 4, phase.name, "start", room)
+            yield lettering(left + 6, height / 2 + 4, phase.name, "start", room)
 
 
 def _fault(fault: outcome.Fault, scale: Scale, to_s: float, height: int) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _fault(fault: outcome.Fault, scale: Scale, to_s: float, height: int) -> Iter
     room = int((scale.x(end) - left) / 6.5)
     text = told if fault.restored_s is not None else f"NOT RESTORED: {told}"
     if room >= 8:
-        yield _text(left + 6, height / 2 + 4, text, "start", room, "on-fault")
+        yield lettering(left + 6, height / 2 + 4, text, "start", room, "on-fault")
     if fault.restored_s is None:
         x = scale.x(end)
         yield f'<path class="torn" d="M{x - 4} 0 l4 {height / 3:.0f} l-4 {height / 3:.0f} l4 {height / 3:.0f}"/>'
@@ -176,7 +176,7 @@ def load_panel(load: outcome.Load, proof: frozenset[int]) -> str:
     scale = _own_time(load)
     held = [dot for dot in load.dots if _held_s(dot) > _HOLD_S]
     lanes = bool(held) and len(load.dots) <= _MOST_LANES
-    parts = [*_axis(scale, _BOTTOM), *(_lanes(load, scale, proof) if lanes else _latencies(load, scale, proof))]
+    parts = [*time_axis(scale, _BOTTOM), *(_lanes(load, scale, proof) if lanes else _latencies(load, scale, proof))]
     what = "from sent to end, a line each" if lanes else "time sent against time to answer"
     label = html.escape(f"Requests of load {load.name}: {what}")
     return f'<svg viewBox="0 0 {_PANEL} {_BOTTOM + 26}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
@@ -195,8 +195,8 @@ def _held_s(dot: outcome.Dot) -> float:
 
 def _lanes(load: outcome.Load, scale: Scale, proof: frozenset[int]) -> Iterator[str]:
     step = (_BOTTOM - _TOP) / len(load.dots)
-    yield _text(scale.left - 8, _TOP + 8, "first", "end", 9, "tick")
-    yield _text(scale.left - 8, _BOTTOM - 2, "last", "end", 9, "tick")
+    yield lettering(scale.left - 8, _TOP + 8, "first", "end", 9, "tick")
+    yield lettering(scale.left - 8, _BOTTOM - 2, "last", "end", 9, "tick")
     for at, dot in enumerate(sorted(load.dots, key=lambda dot: dot.sent_s)):
         x, y = scale.x(dot.sent_s), round(_TOP + (at + 0.5) * step, 1)
         end = scale.x(dot.sent_s if dot.ended_s is None else dot.ended_s)
@@ -209,7 +209,7 @@ def _latencies(load: outcome.Load, scale: Scale, proof: frozenset[int]) -> Itera
     for ms in speeds.ticks_ms():
         y = speeds.y(ms / 1000, _TOP, _BOTTOM)
         yield f'<line class="grid" x1="{scale.left}" x2="{scale.right}" y1="{y}" y2="{y}"/>'
-        yield _text(scale.left - 8, y + 4, f"{ms:g} ms" if ms < 1000 else f"{ms / 1000:g} s", "end", 9, "tick")
+        yield lettering(scale.left - 8, y + 4, f"{ms:g} ms" if ms < 1000 else f"{ms / 1000:g} s", "end", 9, "tick")
     for dot in thinned(load.dots):
         yield _ringed(dot, scale.x(dot.sent_s), speeds.y(dot.took_s, _TOP, _BOTTOM), proof)
 
@@ -243,7 +243,7 @@ def key(looks: str) -> str:
     return f'<svg class="key" viewBox="0 0 12 12" aria-hidden="true">{mark(dot, 6, 6, 3.6)}</svg>'
 
 
-def _axis(scale: Scale, y: float) -> Iterator[str]:
+def time_axis(scale: Scale, y: float) -> Iterator[str]:
     """Ticks at round numbers of seconds since the scale's beginning."""
     span = max(scale.to_s - scale.from_s, 1e-3)
     rough = span / max(2.0, (scale.right - scale.left) / 90)
@@ -253,7 +253,7 @@ def _axis(scale: Scale, y: float) -> Iterator[str]:
     for n in range(int(span / step) + 1):
         x = scale.x(scale.from_s + n * step)
         yield f'<line class="grid" x1="{x}" x2="{x}" y1="12" y2="{y:.0f}"/>'
-        yield _text(x, y + 15, f"{n * step:g} s", "middle", 12, "tick")
+        yield lettering(x, y + 15, f"{n * step:g} s", "middle", 12, "tick")
 
 
 def _bar(left: float, right: float, height: float, kind: str, tip: str) -> str:
@@ -265,6 +265,6 @@ def _bar(left: float, right: float, height: float, kind: str, tip: str) -> str:
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str, room: int, kind: str = "") -> str:
+def lettering(x: float, y: float, text: str, anchor: str, room: int, kind: str = "") -> str:
     told = html.escape(words.short(words.one_line(text), max(room, 4)))
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{told}</text>'

@@ -24,6 +24,7 @@ _REFERENCES: Mapping[str, str] = {
     "after": "load",
     "across": "load",
     "ledger": "load",
+    "watch": "load",
     "loads": "load",
     "phase": "phase",
     "phases": "phase",

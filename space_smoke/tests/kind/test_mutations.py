@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from space_smoke.bench import cache, kube, proc, register, tools, wait
+from space_smoke.bench import cache, kube, proc, register, sites, tools, wait
 from space_smoke.model import objects
 from space_smoke.tests import mutations
 from space_smoke.tests.kind import conftest
+from space_smoke.tests.mutation_rows import grid
 
 # Kinds whose first row takes two minutes, on a scenario that another row is tried on; they are seen red with the whole table.
 _LONG = ("outage-bounded", "readiness-follows")
@@ -69,10 +70,20 @@ class Services:
     def _install(self, release: str, mutation: str) -> None:
         program = str(tools.obtain("helm", lambda *_a, **_k: None))
         chart = str(cache.PROJECT / "charts" / release)
-        where = ["--namespace", "space", "--kubeconfig", str(register.kubeconfig(conftest.BENCH))]
         sets = ["--reuse-values", "--set", "mutation=" + mutation.replace(",", "\\,")]
-        proc.run([program, "upgrade", release, chart, *where, *sets], timeout_s=120)
-        wait.rollout(self._cluster, objects.Ref("apps/v1", "Deployment", "space", release), timeout_s=90)
+        workloads = _workloads(release)
+        for ref in workloads:
+            where = ["--namespace", ref.namespace, "--kubeconfig", str(register.kubeconfig(conftest.BENCH))]
+            proc.run([program, "upgrade", ref.name, chart, *where, *sets], timeout_s=120)
+        for ref in workloads:
+            wait.rollout(self._cluster, ref, timeout_s=90)
+
+
+def _workloads(release: str) -> list[objects.Ref]:
+    """Each is named as its release; of the grid's operator every site has one."""
+    if release != grid.OPERATOR:
+        return [objects.Ref("apps/v1", "Deployment", "space", release)]
+    return [sites.Site(name).workload for name in ("a", "b", "c")]
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from space_smoke.tests.mutation_rows import charts, database, limiters, placement, queue, sessions, telemetry
+from space_smoke.tests.mutation_rows import charts, database, grid, limiters, placement, queue, sessions, telemetry
 from space_smoke.tests.mutation_rows.shape import EVERY, Row, Spoiling
 
 __all__ = ["EVERY", "ROWS", "WANTED", "Row", "Spoiling"]
 
 # Switches that no service has yet, with exactly what each must do. A test fails once a service has one: then it goes.
-WANTED: Mapping[str, str] = {}
+WANTED: Mapping[str, str] = {
+    "persist-after-ack": "of the grid operator: spend is acknowledged three seconds before it is written and told",
+}
 
 ROWS: Sequence[Row] = (
     Row(
@@ -32,4 +34,5 @@ ROWS: Sequence[Row] = (
     *placement.ROWS,
     *charts.ROWS,
     *telemetry.ROWS,
+    *grid.ROWS,
 )

@@ -22,7 +22,7 @@ class Spoiling:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`switch` is a service's, of `release`, unless `harness`; without one there is a `spoiling`. `breaks`: in words."""
+    """`switch` is a service's (or several, with commas), of `release`, unless `harness`; without one there is a `spoiling`. `breaks`: in words."""
 
     scenario: str
     check: str
