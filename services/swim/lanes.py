@@ -35,6 +35,7 @@ class Lanes:
         self._as_metadata = mutations.SPEND_AS_METADATA in active
         self._mixes_lanes = self._as_metadata or mutations.SPEND_ONLY_WIPES_PROVIDERS in active
         self._exchanges = mutations.NO_PUSH_PULL not in active
+        self._one_packet = mutations.ONE_PACKET_OR_NOTHING in active
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Take in what one packet or frame of a peer carries of either lane."""
@@ -86,8 +87,9 @@ class Lanes:
         """What the sender of this frame may lack, spend first."""
         if not self._exchanges:
             return
+        told = not self._too_much()
         for record in self.ledger.differing(sync.epoch, sync.digests, self._context.rng.randrange(forms.BUCKETS)):
-            if self._relays or record.origin == self._site:
+            if told and (self._relays or record.origin == self._site):
                 yield record
         theirs = {have.origin: have.revision for have in haves}
         for state in self.providers:
@@ -110,9 +112,16 @@ class Lanes:
         self._context.count("spend", outcome)
         if outcome == ledger.MERGED:
             self._context.emit(SpendChanged(record))
-            if self._relays or record.origin == self._site:
+            if (self._relays or record.origin == self._site) and not self._too_much():
                 self._gossip(broadcasts.SPEND, ("spend", record.tenant, record.epoch, record.origin), record)
         return outcome
+
+    def _too_much(self) -> bool:
+        """A planted defect: all spend travels in one packet, or none does."""
+        if not self._one_packet:
+            return False
+        size = sum(len(codec.encode(record)) for record in self.ledger.records())
+        return size > self._context.parameters.packet_bytes
 
     def _merge_providers(self, state: ProviderState) -> str:
         outcome = self.providers.merge(state)

@@ -18,19 +18,6 @@ from tests.swim.looking import NONE, node, sealed
 OLD = bytes(KEY_BYTES)
 
 
-def test_two_hundred_tenants_with_long_names_converge_and_no_packet_is_over_the_budget() -> None:
-    world = started(NONE)
-    sizes: list[int] = []
-    world.taps.append(lambda _, data: sizes.append(len(data)))
-    for number in range(200):
-        world.spend(THREE[number % 3], f"{number:03}-{'long' * 45}", 1)
-    world.spend("s1", "\N{ROCKET}" * 253, 1)  # 1012 bytes of UTF-8, the longest there is
-    assert world.run(bounds.convergence(3, KIND), lambda: all(len(known) == 201 for known in every_total(world)))
-    world.run(30)
-    assert max(sizes) <= KIND.packet_bytes
-    assert node(world, "s1").waiting == 0
-
-
 def every_total(world: World) -> list[dict[str, int]]:
     return [site.node.ledger.totals() for site in world.living() if site.node]
 
