@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from swim import mutations
+
 VERSION = 1
 HEAD_BYTES = 12
 KEY_BYTES = 32
@@ -40,7 +42,13 @@ class Envelope:
         self.network, self._nonces = network, nonces
         self._digest = hashlib.blake2b(network.encode(), digest_size=8).digest()
         self._sealed = bool(keys)
+        self.plant(frozenset())
         self.rotate(keys)
+
+    def plant(self, active: frozenset[str]) -> None:
+        """Switch these of the planted defects on."""
+        self._takes_plain = mutations.ACCEPT_PLAIN in active
+        self._opening = 1 if mutations.FIRST_KEY_ONLY in active else MAX_KEYS
 
     def rotate(self, keys: Sequence[bytes]) -> None:
         """Use these keys from now on. Raises ValueError for a wrong ring, and for none in place of some or the reverse."""
@@ -66,13 +74,16 @@ class Envelope:
     def open(self, data: bytes) -> bytes:
         """The body. Raises Refused."""
         if data[:HEAD_BYTES] != self._head:
-            raise Refused(self._why(data))
+            why = self._why(data)
+            if why == "plain" and self._takes_plain:
+                return data[HEAD_BYTES:]
+            raise Refused(why)
         if not self._ciphers:
             return data[HEAD_BYTES:]
         nonce, sealed = data[HEAD_BYTES : HEAD_BYTES + _NONCE_BYTES], data[HEAD_BYTES + _NONCE_BYTES :]
         if len(sealed) < _TAG_BYTES:
             raise Refused("malformed")
-        for cipher in self._ciphers:
+        for cipher in self._ciphers[: self._opening]:
             try:
                 return cipher.decrypt(nonce, sealed, self._associated)
             except InvalidTag:

@@ -87,10 +87,10 @@ class Exchange:
     def _learn(self, packet: Packet) -> None:
         """That somebody is dead is taken for a suspicion here, so that whoever lives can still say so."""
         for message in packet.messages:
-            if isinstance(message, Dead):
-                self._members.hear(Suspect(message.name, message.life, packet.sender))
-            elif isinstance(message, _CLAIMS):
+            if isinstance(message, _CLAIMS):
                 self._members.hear(message)
+            elif isinstance(message, Dead):
+                self._members.hear(Suspect(message.name, message.life, packet.sender))
         self._lanes.receive(packet.messages)
 
     def _frame(self, stage: int, small: Iterable[Message], large: Iterable[Message] = ()) -> bytes:

@@ -6,6 +6,8 @@ active names in; a deployment never does.
 
 from __future__ import annotations
 
+ACCEPT_PLAIN = "accept-plain"
+FIRST_KEY_ONLY = "first-key-only"
 ACCEPT_ANY_SLOT = "accept-any-slot"
 NO_CAP = "no-cap"
 RELAY_ONLY_OWN = "relay-only-own"
@@ -18,6 +20,8 @@ ONE_PACKET_OR_NOTHING = "one-packet-or-nothing"
 
 # name -> what breaks (and where it is read)
 TABLE = {
+    ACCEPT_PLAIN: "a node with keys also takes packets that nobody sealed (swim.envelope)",
+    FIRST_KEY_ONLY: "only the key that seals opens, so that a rotation takes the network apart (swim.envelope)",
     ACCEPT_ANY_SLOT: "whoever sends a record is believed, whatever its origin signed (swim.ledger)",
     NO_CAP: "any number of tenants and origins is kept (swim.ledger)",
     RELAY_ONLY_OWN: "a site tells others of its own spend only (swim.lanes)",

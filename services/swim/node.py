@@ -60,6 +60,7 @@ class Node:
         health = self._health = Health(parameters.health_maximum)
         me = Member(identity.name, (identity.generation, 0), identity.address)
         self._envelope = envelope
+        envelope.plant(active)
         self._outbox = Outbox(context, envelope, identity.name, identity.address, lambda: len(self.members))
         self.members = Members(context, self._outbox.queue, health, me)
         self.ledger = Ledger(envelope.network, epoch, verifier, active)

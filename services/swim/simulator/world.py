@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from swim import events
-from swim.messages import Address
 from swim.parameters import KIND, Parameters
 from swim.simulator.conditions import Conditions
 from swim.simulator.site import Site
@@ -40,6 +39,7 @@ class World:
             name: Site(name, (f"10.0.{at // 250}.{at % 250 + 1}", 7946), parameters, str(seed), active)
             for at, name in enumerate(names)
         }
+        # Who listens there now.
         self._by_address = {site.address: site for site in self.sites.values()}
         for site in self.sites.values():
             others = [other.address for other in self.sites.values() if other is not site]
@@ -85,6 +85,7 @@ class World:
     def move(self, name: str, host: str) -> None:
         """The next start is at this address, as that of a pod which is made anew."""
         site = self.sites[name]
+        del self._by_address[site.address]
         site.address = host, site.address[1]
         self._by_address[site.address] = site
 
@@ -174,19 +175,14 @@ class World:
     def _send(self, site: Site, effect: events.Send) -> None:
         for tap in self.taps:
             tap(site.name, effect.data)
-        other = self._at(effect.address)
+        other = self._by_address.get(effect.address)
         if other is None or not self.conditions.passes(site.name, other.name):
             return
         for delay in self.conditions.delays(self.rng):
             self.at(delay, self._arrive, other, effect.data)
 
-    def _at(self, address: Address) -> Site | None:
-        """Who listens there now."""
-        site = self._by_address.get(address)
-        return site if site and site.address == address else None
-
     def _open(self, site: Site, effect: events.OpenStream) -> None:
-        other = self._at(effect.address)
+        other = self._by_address.get(effect.address)
         failed = events.StreamFailed(effect.stream)
         if other is None or other.node is None:
             self.at(self.conditions.stream_delay(self.rng), lambda: self.tell(site.name, failed))

@@ -6,14 +6,17 @@ import dataclasses
 import functools
 
 from swim import bounds, codec, events, ledger, signing
-from swim.envelope import Envelope
+from swim.envelope import KEY_BYTES, Envelope
+from swim.members import DEAD, SUSPECT
 from swim.messages import Message, Record
 from swim.parameters import KIND
 from swim.simulator.invariants import Watch
 from swim.simulator.keyed import KeyedOrigin
 from swim.simulator.world import World
+from tests.swim.looking import sealed, states_seen
 
 THREE = ("s1", "s2", "s3")
+OLD, NEW = bytes(KEY_BYTES), bytes(range(KEY_BYTES))
 SHORT_LIVED = dataclasses.replace(KIND, dead_ttl=3.0)
 
 
@@ -182,19 +185,52 @@ def a_new_epoch_starts_at_zero_and_stays_there(active: frozenset[str]) -> None:
     assert totals(world) == [3, 3, 3]
 
 
-def many_tenants_with_long_names_converge_within_the_packet_budget(active: frozenset[str]) -> None:
+def two_hundred_tenants_converge_in_packets_within_the_budget(active: frozenset[str]) -> None:
     world = started(active)
     sizes: list[int] = []
     world.taps.append(lambda _, data: sizes.append(len(data)))
     for number in range(200):
         world.spend(THREE[number % 3], f"{number:03}-{'long' * 45}", 1)
     world.spend("s1", "\N{ROCKET}" * 253, 1)  # 1012 bytes of UTF-8, the longest there is
-    nodes = [site.node for site in world.living() if site.node]
-    converged = world.run(bounds.convergence(3, KIND), lambda: all(len(node.ledger.totals()) == 201 for node in nodes))
-    assert converged, [len(node.ledger.totals()) for node in nodes]
+
+    def all_known() -> bool:
+        return all(len(site.node.ledger.totals()) == 201 for site in world.living() if site.node)
+
+    assert world.run(bounds.convergence(3, KIND), all_known)
     world.run(30)
     assert max(sizes) <= KIND.packet_bytes
-    assert nodes[0].waiting == 0
+    assert [site.node.waiting for site in world.living() if site.node] == [0, 0, 0]
+
+
+def who_has_no_key_neither_joins_nor_disturbs(active: frozenset[str]) -> None:
+    world = World((*THREE, "s4"), active=active)
+    sealed(world, s1=(OLD,), s2=(OLD,), s3=(NEW,))
+    world.start()
+    world.spend("s3", "t", 1)
+    world.spend("s1", "t", 10)
+    say(world, "s1", signed("t", "s4", 100))
+    world.run(20)
+    assert totals(world) == [10, 10, 1, 0]
+    assert [len(site.node.members) for site in world.living() if site.node] == [2, 2, 1, 1]
+    node = world.sites["s1"].node
+    assert node
+    assert node.counters["exchange", "undecryptable"] > 0
+    assert node.counters["exchange", "plain"] > 0
+
+
+def keys_are_rotated_under_way_without_a_suspicion(active: frozenset[str]) -> None:
+    world = World(THREE, active=active)
+    envelopes = sealed(world, s1=(OLD,), s2=(OLD,), s3=(OLD,))
+    world.start()
+    assert world.run(10, lambda: knows_all(world))
+    seen = states_seen(world)
+    for ring in ((OLD, NEW), (NEW, OLD), (NEW,)):
+        for name in THREE:
+            envelopes[name].rotate(ring)
+            world.run(3)
+    world.spend("s1", "t", 2)
+    assert world.run(2, lambda: agree(world, 2))
+    assert not [change for change in seen if change[2] in (SUSPECT, DEAD)]
 
 
 def _evicts(effect: events.Effect, name: str) -> bool:

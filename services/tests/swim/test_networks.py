@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from swim import codec, events
 from swim.envelope import KEY_BYTES, Envelope
-from swim.members import DEAD, SUSPECT
 from swim.messages import Ack
 from swim.simulator.site import Site
 from swim.simulator.world import World
 from tests.swim import claims
 from tests.swim.claims import THREE, agree, knows_all, signed, started, totals
-from tests.swim.looking import NONE, node, sealed, states_seen
+from tests.swim.looking import NONE, node
 
 OLD, NEW = bytes(KEY_BYTES), bytes(range(KEY_BYTES))
 
@@ -27,34 +26,6 @@ def test_another_holder_of_the_own_name_is_reported() -> None:
     twin = codec.head("s1", ("192.0.2.77", 7946)) + codec.encode(Ack(1))
     world.inject("s1", Envelope("net").close(twin))
     assert conflicts == [events.NameConflict("s1", ("192.0.2.77", 7946))]
-
-
-def test_wrong_key_and_no_key_neither_join_nor_disturb() -> None:
-    world = World(("s1", "s2", "s3", "s4"))
-    sealed(world, s1=(OLD,), s2=(OLD,), s3=(NEW,))
-    world.start()
-    world.spend("s3", "t", 1)
-    world.spend("s1", "t", 10)
-    world.run(20)
-    assert totals(world) == [10, 10, 1, 0]
-    assert [len(node(world, name).members) for name in world.sites] == [2, 2, 1, 1]
-    assert node(world, "s1").counters["exchange", "undecryptable"] > 0
-    assert node(world, "s1").counters["exchange", "plain"] > 0
-
-
-def test_keys_are_rotated_under_way_without_a_suspicion() -> None:
-    world = World(THREE)
-    envelopes = sealed(world, s1=(OLD,), s2=(OLD,), s3=(OLD,))
-    world.start()
-    assert world.run(10, lambda: knows_all(world))
-    seen = states_seen(world)
-    for ring in ((OLD, NEW), (NEW, OLD), (NEW,)):
-        for name in THREE:
-            envelopes[name].rotate(ring)
-            world.run(3)
-    world.spend("s1", "t", 2)
-    assert world.run(2, lambda: agree(world, 2))
-    assert not [change for change in seen if change[2] in (SUSPECT, DEAD)]
 
 
 def test_two_networks_on_the_same_addresses_do_not_mix() -> None:
