@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -19,7 +20,8 @@ ROUND, ROUNDS = 6, 3
 class Silent(api_double.Api):
     """The first connect gets no answer."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, down: Callable[[int], bool]) -> None:
+        super().__init__(down)
         self.first = threading.Semaphore(1)
 
     def answer(self, method: str, path: str, pod: str | None, content: bytes | None) -> tuple[int, bytes]:
