@@ -76,7 +76,7 @@ class Scene:
             self.cluster, f"{ref} to be rolled out", look, watching=watching, timeout_s=_SETTLE_S, emit=self.emit
         )
 
-    def _installed(self, name: str) -> list[objects.Object]:
+    def _installed(self, name: str) -> Sequence[objects.Object]:
         """What stands for a chart: its workload here, or what its releases made elsewhere, as a grid's sites do."""
         found = self._workload(name)
         kinds = _ELSEWHERE.get(name) if found is None else None
