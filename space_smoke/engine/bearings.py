@@ -41,7 +41,8 @@ def read(cluster: kube.Kube, namespace: str) -> Bearings:
     by_kind: dict[str, list[objects.Object]] = {kind: [] for _, kind, _ in asked}
     for (_, kind, _), found in zip(asked, lists, strict=True):
         by_kind[kind] += found
-    return Bearings(own, by_kind["Node"], *(by_kind[kind] for kind in kinds), pods=kept(by_kind["Pod"]))
+    deployments, replica_sets, stateful_sets = (by_kind[kind] for kind in kinds)
+    return Bearings(own, by_kind["Node"], deployments, replica_sets, stateful_sets, kept(by_kind["Pod"]))
 
 
 def namespaces(cluster: kube.Kube, namespace: str) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Scene:
                 if ref.kind in _WORKLOADS and not wait.workload_state(self.cluster, ref).done:
                     wait.rollout(self.cluster, ref, timeout_s=_SETTLE_S, emit=self.emit)
 
-    def _installed(self, name: str) -> list[objects.Object]:
+    def _installed(self, name: str) -> Sequence[objects.Object]:
         """What stands for a chart: its workload here, or what its releases made elsewhere, as a grid's sites do."""
         found = self._workload(name)
         kinds = _ELSEWHERE.get(name) if found is None else None

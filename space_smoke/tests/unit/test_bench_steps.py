@@ -114,7 +114,7 @@ def test_a_failure_ends_the_waits_of_other_steps(tmp_path: pathlib.Path) -> None
         yaml.safe_dump({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"})
     )
     marks = steps.Marks()
-    access = bringup._UntilFailure(file, marks)
+    access = bringup.UntilFailure(file, marks)
 
     def waiting(_: None) -> str:
         def look() -> wait.State:

@@ -124,12 +124,16 @@ def step(monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...] = ()) -> Ma
         found.certificates.append((service, namespace))
         return ""
 
+    def kept_volumes(_access: Any, wanted: list[releases.Volume]) -> list[str]:
+        found.volumes += [one.claim for one in wanted]
+        return []
+
     cluster = type("Cluster", (), {"create": create})
     monkeypatch.setattr(bringup, "UntilFailure", lambda *_: cluster())
     monkeypatch.setattr(certificates, "keep", kept_certificate)
     monkeypatch.setattr(grid_keys, "keep", lambda _access, *which: found.keys.append(which))
     monkeypatch.setattr(volumes, "folders", silent)
-    monkeypatch.setattr(volumes, "create", lambda _access, ones: found.volumes.extend(one.claim for one in ones) or [])
+    monkeypatch.setattr(volumes, "create", kept_volumes)
     planned = [one for stage in releases.stages(extras=["grid"]) for one in stage]
     entry = types.SimpleNamespace(releases=dict.fromkeys(installed, "digest"))
     options = bringup.UpOptions(name="mine")
@@ -200,15 +204,20 @@ def test_a_site_that_is_being_rolled_out_is_waited_for_before_a_scenario(monkeyp
     assert failed.value.last == "0 of 1 ready, 1 updated, 1 in all"
 
 
+def gathered(on: scene.Scene) -> dict[str, str]:
+    """What a scenario that went wrong tells, by its title."""
+    past = history.History(lambda: 0.0)
+    scene.everything(dataclasses.replace(on, emit=past.emit), collect.gather, "space-smoke")
+    return {event.data["what"]: event.data["text"] for event in past.events}
+
+
 def test_what_is_gathered_tells_of_every_sites_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "_log", lambda *_arguments, **_more: "a line")
     pod = made.pod("grid-a-0", owner=("StatefulSet", "grid-a"), namespace="grid-a")
     for status in pod["status"]["containerStatuses"]:
         status["ready"] = True
     on = on_bench(StatefulSet=[made.site()], Pod=[pod], Event=[], Lease=[])
-    told: dict[str, str] = {}
-    listening = dataclasses.replace(on, emit=lambda _kind, **data: told.update({data["what"]: data["text"]}))
-    scene.everything(listening, collect.gather, "space-smoke")
+    told = gathered(on)
     assert "grid-a-0 on dev-worker" in told["pods in grid-a"]
     assert told["log of grid-a-0/api"] == "a line"
 
@@ -218,11 +227,5 @@ def test_a_cluster_that_does_not_answer_is_told_and_ends_nothing() -> None:
         def listed(self, *_: Any) -> list[objects.Object]:
             raise errors.ApiError("no answer", status=0)
 
-    told: dict[str, str] = {}
-    on = dataclasses.replace(
-        on_bench(),
-        cluster=cast(kube.Kube, Silent()),
-        emit=lambda _kind, **data: told.update({data["what"]: data["text"]}),
-    )
-    scene.everything(on, collect.gather, "space-smoke")
+    told = gathered(dataclasses.replace(on_bench(), cluster=cast(kube.Kube, Silent())))
     assert told["pods in space"] == "(not to be had: no answer)"
