@@ -30,8 +30,10 @@ def preflight(leases: tenure.Tenure, tell: Callable[..., Any], *, free: bool = F
     if blocked:
         raise refusal(blocked[0], tell)
     if recorded:
-        leases.take(standing.view.domain for standing in recorded)
-        leases.give_back()
+        try:
+            leases.take(standing.view.domain for standing in recorded)
+        finally:
+            leases.give_back()
     return sum(len(standing.view.records) for standing in recorded)
 
 

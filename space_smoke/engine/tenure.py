@@ -57,9 +57,18 @@ class Tenure:
         return ended
 
     def take(self, domains: Iterable[str]) -> None:
-        """Acquires domains in name order and repairs what is recorded on them. Raises Refused, RestoreIncomplete, ..."""
+        """Acquires domains in name order and repairs what is recorded on them. Raises Refused, RestoreIncomplete, ...
+
+        What cannot be put back in one domain never keeps another from being put back: it is raised when all were tried.
+        """
+        kept: list[errors.RestoreIncomplete] = []
         for domain in sorted(domains):
-            self._held[domain] = self._performer.drive(protocol.take(domain, self._setting))
+            try:
+                self._held[domain] = self._performer.drive(protocol.take(domain, self._setting))
+            except errors.RestoreIncomplete as error:
+                kept.append(error)
+        if kept:
+            raise errors.RestoreIncomplete("; ".join(one.message for one in kept), next_step=kept[0].next_step)
         self._ended.clear()
         threading.Thread(target=self._keep_alive, name="renew", daemon=True).start()
 

@@ -19,7 +19,8 @@ SCHEMA: kinds.Schema = {
         "grace": {
             "type": "string",
             "format": "duration",
-            "description": "how long its containers have to end, in whole seconds; what the pod itself says unless said",
+            "description": "how long its containers have to end, in whole seconds; what the pod itself says unless said; "
+            "the kubelet sends SIGTERM even at 0s: for SIGKILL there is kill-container",
         },
     },
 }

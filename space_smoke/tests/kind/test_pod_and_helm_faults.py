@@ -68,7 +68,7 @@ def test_the_oldest_pod_of_a_deployment_is_deleted_and_its_successor_waited_for(
     leases.lower_fault(API_POD)
     after = pods(cluster, "space-api")
     assert len(before.keys() & after.keys()) == len(before) - 1 == len(after) - 1
-    assert wait.deployment_state(cluster, conftest.API).done
+    assert wait.workload_state(cluster, conftest.API).done
 
 
 def test_a_stateful_pod_is_known_from_its_successor_of_the_same_name(cluster: kube.Kube, leases: tenure.Tenure) -> None:

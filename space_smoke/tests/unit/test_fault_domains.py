@@ -23,8 +23,14 @@ SITE = objects.Ref("apps/v1", "Deployment", "grid-a", "grid-a")
 SITE_DOWN = protocol.Wanted("site-down", kinds.KINDS["scale"], SITE, {"replicas": 0}, "r")
 
 
-def fault(kind: str, target: str, where: str = "", **arguments: Any) -> scenario.Fault:
-    return scenario.Fault(kind, kind, scenario.Target(*target.split("/"), where), arguments, ("all",))
+def fault(kind: str, target: str, where: str = "", /, **arguments: Any) -> scenario.Fault:
+    sort, name = target.split("/")
+    return scenario.Fault(kind, kind, scenario.Target(sort, name, where), arguments, ("all",))
+
+
+def packets(sender: Any, receiver: Any) -> scenario.Fault:
+    ends: dict[str, Any] = {"from": sender, "to": receiver}
+    return fault("network-drop", "node/infra", **ends)
 
 
 A, B = {"namespace": "grid-a"}, {"namespace": "grid-b", "app": "grid-b"}
@@ -32,7 +38,7 @@ PLACED = {
     "a target of the bench": (fault("scale", "deployment/space-redis", replicas=0), PUBLIC),
     "a target of a site": (fault("scale", "deployment/grid-a", "grid-a", replicas=0), GRID),
     "a namespace that only looks alike": (fault("scale", "deployment/grid", "gridlock", replicas=0), PUBLIC),
-    "packets between sites": (fault("network-drop", "node/infra", **{"from": A, "to": B}), GRID),
+    "packets between sites": (packets(A, B), GRID),
     "packets to a site, from anyone": (fault("network-loss", "node/infra", to=B, probability=0.5), GRID),
     "packets between pods of one site": (
         fault("network-drop", "node/infra", to={"app": "a"}, namespace="grid-a"),
@@ -93,7 +99,7 @@ def in_both(setting: protocol.Setting) -> worlds.Steps:
     held: Mapping[str, protocol.Held] = yield from taken(GRID, PUBLIC)(setting)
     yield from protocol.raise_fault(held[GRID], SITE_DOWN)
     yield from protocol.raise_fault(held[PUBLIC], worlds.REDIS_DOWN)
-    for one in reversed(held.values()):
+    for one in reversed(list(held.values())):
         yield from protocol.lower_all(one)
         yield from protocol.release(one)
 
@@ -168,11 +174,18 @@ class Driven:
         return domain
 
 
+def tenant(driven: Driven) -> Any:
+    """The engine's hold on Leases, with nothing behind it."""
+    one = cast(Any, object.__new__(tenure.Tenure))
+    one._held, one._setting, one._performer, one._ended = {}, None, driven, threading.Event()
+    return one
+
+
 def test_a_scenario_with_faults_in_several_domains_takes_them_in_name_order(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [PLACED[case][0] for case in ("a node that takes no pods", "a target of the bench", "a target of a site")]
     the = histories.of_phases(scenario.Phase("all"), faults=told)
-    one, driven = cast(Any, object.__new__(tenure.Tenure)), Driven()
-    one._held, one._setting, one._performer, one._ended = {}, None, driven, threading.Event()
+    driven = Driven()
+    one = tenant(driven)
     monkeypatch.setattr(protocol, "take", lambda domain, _setting: domain)
     one.take(tenure.domains_of(the))
     one._ended.set()
@@ -181,6 +194,27 @@ def test_a_scenario_with_faults_in_several_domains_takes_them_in_name_order(monk
     assert plan["domains"] == driven.asked
     shown = {act["fault"]: (act["domain"], act["namespace"]) for act in plan["acts"] if act["do"] == "raise"}
     assert shown == {"cordon": (model_kinds.WORKERS, "space"), "scale": (GRID, "grid-a")}
+
+
+class Kept(Driven):
+    """In the grid something cannot be put back."""
+
+    def drive(self, domain: str) -> str:
+        super().drive(domain)
+        if domain == GRID:
+            raise protocol.incomplete(domain, [])
+        return domain
+
+
+def test_what_cannot_be_put_back_in_one_domain_keeps_no_other_from_being_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driven = Kept()
+    one = tenant(driven)
+    monkeypatch.setattr(protocol, "take", lambda domain, _setting: domain)
+    with pytest.raises(errors.RestoreIncomplete, match="not everything under grid-mutation"):
+        one.take([GRID, PUBLIC])
+    assert (driven.asked, list(one._held)) == ([GRID, PUBLIC], [PUBLIC])
 
 
 class Placed:
