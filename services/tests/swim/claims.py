@@ -116,6 +116,37 @@ def tenants_and_origins_are_bounded(active: frozenset[str]) -> None:
     assert node.ledger.total("t0") == ledger.ORIGIN_CAP + 6
 
 
+def who_has_no_key_neither_joins_nor_disturbs(active: frozenset[str]) -> None:
+    world = World((*THREE, "s4"), active=active)
+    sealed(world, s1=(OLD,), s2=(OLD,), s3=(NEW,))
+    world.start()
+    world.spend("s3", "t", 1)
+    world.spend("s1", "t", 10)
+    say(world, "s1", signed("t", "s4", 100))
+    world.run(20)
+    assert totals(world) == [10, 10, 1, 0]
+    assert [len(site.node.members) for site in world.living() if site.node] == [2, 2, 1, 1]
+    node = world.sites["s1"].node
+    assert node
+    assert node.counters["exchange", "undecryptable"] > 0
+    assert node.counters["exchange", "plain"] > 0
+
+
+def keys_are_rotated_under_way_without_a_suspicion(active: frozenset[str]) -> None:
+    world = World(THREE, active=active)
+    envelopes = sealed(world, s1=(OLD,), s2=(OLD,), s3=(OLD,))
+    world.start()
+    assert world.run(10, lambda: knows_all(world))
+    seen = states_seen(world)
+    for ring in ((OLD, NEW), (NEW, OLD), (NEW,)):
+        for name in THREE:
+            envelopes[name].rotate(ring)
+            world.run(3)
+    world.spend("s1", "t", 2)
+    assert world.run(2, lambda: agree(world, 2))
+    assert not [change for change in seen if change[2] in (SUSPECT, DEAD)]
+
+
 def a_late_joiner_learns_what_a_dead_site_spent(active: frozenset[str]) -> None:
     world = started(active, "s1", "s2")
     world.spend("s1", "t", 70)
@@ -185,52 +216,19 @@ def a_new_epoch_starts_at_zero_and_stays_there(active: frozenset[str]) -> None:
     assert totals(world) == [3, 3, 3]
 
 
-def two_hundred_tenants_converge_in_packets_within_the_budget(active: frozenset[str]) -> None:
+def many_tenants_with_long_names_converge_within_the_packet_budget(active: frozenset[str]) -> None:
     world = started(active)
     sizes: list[int] = []
     world.taps.append(lambda _, data: sizes.append(len(data)))
     for number in range(200):
         world.spend(THREE[number % 3], f"{number:03}-{'long' * 45}", 1)
     world.spend("s1", "\N{ROCKET}" * 253, 1)  # 1012 bytes of UTF-8, the longest there is
-
-    def all_known() -> bool:
-        return all(len(site.node.ledger.totals()) == 201 for site in world.living() if site.node)
-
-    assert world.run(bounds.convergence(3, KIND), all_known)
+    nodes = [site.node for site in world.living() if site.node]
+    converged = world.run(bounds.convergence(3, KIND), lambda: all(len(node.ledger.totals()) == 201 for node in nodes))
+    assert converged, [len(node.ledger.totals()) for node in nodes]
     world.run(30)
     assert max(sizes) <= KIND.packet_bytes
-    assert [site.node.waiting for site in world.living() if site.node] == [0, 0, 0]
-
-
-def who_has_no_key_neither_joins_nor_disturbs(active: frozenset[str]) -> None:
-    world = World((*THREE, "s4"), active=active)
-    sealed(world, s1=(OLD,), s2=(OLD,), s3=(NEW,))
-    world.start()
-    world.spend("s3", "t", 1)
-    world.spend("s1", "t", 10)
-    say(world, "s1", signed("t", "s4", 100))
-    world.run(20)
-    assert totals(world) == [10, 10, 1, 0]
-    assert [len(site.node.members) for site in world.living() if site.node] == [2, 2, 1, 1]
-    node = world.sites["s1"].node
-    assert node
-    assert node.counters["exchange", "undecryptable"] > 0
-    assert node.counters["exchange", "plain"] > 0
-
-
-def keys_are_rotated_under_way_without_a_suspicion(active: frozenset[str]) -> None:
-    world = World(THREE, active=active)
-    envelopes = sealed(world, s1=(OLD,), s2=(OLD,), s3=(OLD,))
-    world.start()
-    assert world.run(10, lambda: knows_all(world))
-    seen = states_seen(world)
-    for ring in ((OLD, NEW), (NEW, OLD), (NEW,)):
-        for name in THREE:
-            envelopes[name].rotate(ring)
-            world.run(3)
-    world.spend("s1", "t", 2)
-    assert world.run(2, lambda: agree(world, 2))
-    assert not [change for change in seen if change[2] in (SUSPECT, DEAD)]
+    assert nodes[0].waiting == 0
 
 
 def _evicts(effect: events.Effect, name: str) -> bool:

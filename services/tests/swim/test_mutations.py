@@ -20,7 +20,7 @@ CLAIMS: dict[str, Callable[[frozenset[str]], None]] = {
     mutations.SPEND_ONLY_WIPES_PROVIDERS: claims.spend_alone_keeps_providers,
     mutations.NO_PUSH_PULL: claims.a_partition_heals,
     mutations.MAX_MERGE_ACROSS_EPOCHS: claims.a_new_epoch_starts_at_zero_and_stays_there,
-    mutations.ONE_PACKET_OR_NOTHING: claims.two_hundred_tenants_converge_in_packets_within_the_budget,
+    mutations.ONE_PACKET_OR_NOTHING: claims.many_tenants_with_long_names_converge_within_the_packet_budget,
 }
 
 
