@@ -33,6 +33,17 @@ class Answer:
     body: bytes = b""
     error: str | None = None
 
+    @property
+    def unreached(self) -> bool:
+        """Whether the API server answered in place of the pod, by a Status of its own: it reached none. (A pod's answer
+        passes through its proxy as it is: apimachinery, pkg/util/proxy.)"""
+        said = (
+            self.parsed()
+            if self.status is not None and self.status >= 500 and "x-space-pod" not in self.headers
+            else None
+        )
+        return isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1"
+
     def parsed(self) -> Any:
         """The body as JSON, or None."""
         try:

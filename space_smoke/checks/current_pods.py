@@ -31,7 +31,9 @@ def _one_load(check: scenario.Check, events: Sequence[history.Event], load: str)
         words = say.some(f"{pod.get('name')} ({_state(pod.get('terminating'))})" for pod in old)
         return say.failed(check, f"only current pods when load {load} began", words, [listed.index])
     names = {pod.get("name") for pod in facts.pods(listed)}
-    answered = [event for event in history.requests(events, load) if facts.status(event) is not None]
+    # Where the API server reached no pod, none answered.
+    own = (event for event in history.requests(events, load) if not event.data.get("unreached"))
+    answered = [event for event in own if facts.status(event) is not None]
     strange = [event for event in answered if event.data.get("pod") is not None and event.data["pod"] not in names]
     if strange:
         words = say.some(dict.fromkeys(str(event.data["pod"]) for event in strange))

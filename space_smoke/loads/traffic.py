@@ -129,6 +129,7 @@ class Traffic:
         decided = _number(answer.headers.get("x-space-decided-at"))
         return {
             "pod": answer.headers.get("x-space-pod"),
+            **({"unreached": True} if answer.unreached else {}),
             "sent_s": round(answer.sent_s, 6),
             "answered_s": None if answer.answered_s is None else round(answer.answered_s, 6),
             "ended_s": round(answer.ended_s, 6),

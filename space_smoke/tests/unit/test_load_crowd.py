@@ -24,10 +24,10 @@ class Silent(api_double.Api):
         super().__init__(down)
         self.first = threading.Semaphore(1)
 
-    def answer(self, method: str, path: str, pod: str | None, content: bytes | None) -> tuple[int, bytes]:
-        if path.endswith("/connect") and self.first.acquire(blocking=False):
+    def answer(self, asked: api_double.Asked) -> tuple[int, bytes]:
+        if asked.path.endswith("/connect") and self.first.acquire(blocking=False):
             raise TimeoutError
-        return super().answer(method, path, pod, content)
+        return super().answer(asked)
 
 
 def crowd(api: api_double.Api, hold_s: float) -> api_double.Run:

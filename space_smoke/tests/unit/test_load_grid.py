@@ -178,7 +178,7 @@ def test_a_site_that_is_not_on_the_bench_is_told_by_name_with_what_to_do() -> No
 
 def test_a_pod_of_an_older_revision_is_not_current() -> None:
     cluster = Cluster()
-    cluster.read = lambda _ref: {  # type: ignore[method-assign]
+    cluster.read = lambda _ref: {  # type: ignore[method-assign, assignment]
         "spec": {"selector": {"matchLabels": {"app": "grid-a"}}},
         "status": {"updateRevision": "three"},
     }
