@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from space_smoke.bench import http
 from space_smoke.model import verdict
 from space_smoke.tests.unit import histories
 
@@ -47,6 +48,17 @@ def test_no_list_of_pods_is_unknown() -> None:
 
 def test_an_answer_that_does_not_name_its_pod_is_unknown() -> None:
     assert judge(pod=None).judged == verdict.Judged.UNKNOWN
+
+
+def test_what_the_api_server_says_in_place_of_a_pod_is_no_answer_of_one() -> None:
+    said = b'{"kind": "Status", "apiVersion": "v1", "reason": "ServiceUnavailable", "code": 503}'
+    for headers, unreached in (({}, True), ({"x-space-pod": "space-api-a"}, False)):
+        assert http.Answer(0.0, 0.1, 0.1, 503, headers, said).unreached is unreached
+    assert not http.Answer(0.0, 0.1, 0.1, 503, {}, b'{"error": {"code": "store_unavailable"}}').unreached
+    story = histories.Story()
+    story.pods("drain")
+    story.load("drain", [{**histories.drawn(1.0, True, pod=None), "unreached": True}])
+    assert histories.judged("current-pods", story, loads="all").judged == verdict.Judged.PASS
 
 
 def test_loads_that_are_not_named_are_not_looked_at() -> None:

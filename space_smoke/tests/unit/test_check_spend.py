@@ -183,7 +183,7 @@ def test_a_history_that_was_cut_is_unknown() -> None:
     story = grid_story.converging()
     story.events.pop()
     for judge in (converges, monotone):
-        assert "load seen did not end" in judge(story).sentence  # type: ignore[operator]
+        assert "load seen did not end" in judge(story).sentence
     assert unchanged(story).judged == UNKNOWN
 
 
