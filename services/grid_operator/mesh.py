@@ -65,7 +65,7 @@ class Mesh:
     @property
     def settled(self) -> bool:
         """Whether totals are more than what this site has spent itself: an exchange was had, or nobody is expected."""
-        return self.node.counters["exchange", "done"] > 0 or not self.expects_others
+        return self.node.last_exchange is not None or not self.expects_others
 
     @property
     def lag_s(self) -> float | None:
@@ -130,7 +130,7 @@ class Mesh:
         if raised := self._raised:
             await self.store.raise_generation(raised)
             self._raised = 0 if self._raised == raised else self._raised
-        if not self.joined and (not self.seeds or self.node.counters["exchange", "done"]):
+        if not self.joined and (not self.seeds or self.node.last_exchange is not None):
             await self.store.join()
             self.joined = True
 

@@ -131,6 +131,7 @@ def test_a_site_that_is_told_to_stop_says_good_bye(grid: sites.Grid) -> None:
     a, b = started(grid, "a", "b")
     stores.wait_until("b is active", lambda: grid.api.status(api.SITES, f"{a.network}-b").get("phase") == "Active")
     assert grid.api.status(api.SITES, f"{a.network}-b")["address"] == b.address
+    stores.wait_until("a reaches it", lambda: a.condition("MeshHealthy")[0] == "True")
     b.leave()
     stores.wait_until("b has left", lambda: grid.api.status(api.SITES, f"{a.network}-b")["phase"] == "Left")
     assert a.condition("MeshHealthy")[0] == "True"
