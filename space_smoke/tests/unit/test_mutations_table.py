@@ -54,9 +54,10 @@ def test_each_row_is_broken_in_one_way() -> None:
 
 
 def test_each_switch_exists_or_is_wanted_and_none_is_wanted_that_exists() -> None:
-    there, named = switches(), {
-        switch for row in mutations.ROWS if not row.harness for switch in row.switch.split(",") if switch
-    }
+    there, named = (
+        switches(),
+        {switch for row in mutations.ROWS if not row.harness for switch in row.switch.split(",") if switch},
+    )
     assert len(there) > 5
     assert named - there == set(mutations.WANTED)
     assert {row.switch for row in mutations.ROWS if row.harness} == {wait.IGNORE_OLD_PODS}
