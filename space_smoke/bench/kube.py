@@ -6,6 +6,7 @@ see every field. Retries are off: a write is sent once, and its caller decides w
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +48,8 @@ _CLIENT: Any = config.new_client_from_config  # the client ships no annotations 
 class Kube:
     """One cluster by kubeconfig file and context. Safe to use from several threads."""
 
+    _user = ""  # as whom, where it is not whoever the kubeconfig names
+
     def __init__(self, kubeconfig: Path | None, context: str | None = None) -> None:
         """Raises BenchError when there is no such file or context."""
         try:
@@ -68,7 +71,15 @@ class Kube:
         given = self.configuration.get_api_key_with_prefix("BearerToken", "authorization")
         if not given and self.configuration.username:
             given = self.configuration.get_basic_auth_token()
-        return {"Authorization": str(given)} if given else {}
+        user = {"Impersonate-User": self._user} if self._user else {}
+        return user | ({"Authorization": str(given)} if given else {})
+
+    def as_account(self, namespace: str, name: str) -> Kube:
+        """The same cluster, which judges each request by the rights of that service account: the API server adds its groups. No
+        token is made. Needs the right to impersonate."""
+        other = copy.copy(self)
+        other._user = f"system:serviceaccount:{namespace}:{name}"
+        return other
 
     def open(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from space_smoke.loads import (
+    account_reads,
     api_health,
     api_state,
     chart_dry_run,
@@ -54,6 +55,7 @@ _MODULES = (
     grid_watch,
     crd_read_back,
     object_dry_run,
+    account_reads,
 )
 
 KINDS: Mapping[str, kinds.LoadKind] = {module.KIND.name: module.KIND for module in _MODULES}

@@ -15,6 +15,7 @@ EVICTION = "grid.eviction_never_lowers_spend"
 IDLE = "grid.idle_is_quiet"
 CRD = "grid.crd_is_current"
 EDGES = "grid.policy_edges"
+READERS = "grid.tenant_cannot_read_others_spend"
 
 OPERATOR = "grid-operator"  # the chart of each site's release
 # One alone heals: what gossip does not bring the next exchange does, and the other way round.
@@ -89,5 +90,17 @@ ROWS: Sequence[Row] = (
         "attempts tried",
         "the tenant has a name",
         spoiling=attempt(0, 0, 5, "spec", {"budgetPolicy": {"tenants": [{"tenantId": "acme", "capUsd": 1}]}}),
+    ),
+    Row(
+        READERS,
+        "attempts tenant",
+        "whoever reads has the harness's rights",
+        spoiling=attempt(0, 0, 0, "as", "harness"),
+    ),
+    Row(
+        READERS,
+        "attempts neighbour",
+        "whoever reads has the harness's rights",
+        spoiling=attempt(0, 1, 0, "as", "harness"),
     ),
 )

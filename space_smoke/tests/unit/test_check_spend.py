@@ -164,6 +164,14 @@ def test_a_sum_above_all_that_was_told_by_then_fails() -> None:
     assert "expected at most 1.10 USD of tenant acme on site a" in found.sentence
 
 
+@pytest.mark.parametrize("answer", [{"status": 404}, {"status": 503, "code": "not_joined"}])
+def test_what_was_refused_may_not_be_in_a_sum_and_what_was_not_answered_may(answer: dict[str, Any]) -> None:
+    taken = spent("a", 10, 2.0)
+    assert monotone(grid_story.converging(spends=[taken, spent("b", 50, 2.0, **answer)])).judged == FAIL
+    open_ended = spent("b", 50, 2.0, status=503, code="database_unavailable")
+    assert monotone(grid_story.converging(spends=[taken, open_ended])).judged == PASS
+
+
 def test_what_is_not_shown_is_no_fall_and_a_new_epoch_begins_anew() -> None:
     story = grid_story.Story()
     story.watched()

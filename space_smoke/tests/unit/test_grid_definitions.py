@@ -1,4 +1,4 @@
-"""The loads crd-read-back and object-dry-run, and the check crd-current."""
+"""The loads crd-read-back, object-dry-run and account-reads, and the check crd-current."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from space_smoke import errors
-from space_smoke.bench import cache
-from space_smoke.loads import crd_read_back, object_dry_run
+from space_smoke.bench import cache, kube
+from space_smoke.loads import account_reads, crd_read_back, object_dry_run
 from space_smoke.model import history, objects, verdict
 from space_smoke.tests.unit import api_double, histories
 
@@ -201,3 +201,56 @@ def test_each_object_is_tried_without_being_made_and_its_refusal_is_kept() -> No
 def test_an_api_server_that_did_not_judge_is_no_refusal(status: int) -> None:
     with pytest.raises(errors.ApiError, match="size must be positive"):
         tried(Judge(status))
+
+
+class Guarded:
+    """An API server that lets only the harness read; `asked` are the paths, and as whom."""
+
+    def __init__(self, status: int = 403, user: str = "") -> None:
+        self.status, self.user = status, user
+        self.asked: list[tuple[str, str, str]] = []
+
+    def as_account(self, namespace: str, name: str) -> Guarded:
+        other = Guarded(self.status, f"{namespace}:{name}")
+        other.asked = self.asked
+        return other
+
+    def send(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
+        self.asked.append((method, path, self.user))
+        return (self.status, {"message": "may not"}) if self.user else (200, {"message": "the answer was not JSON"})
+
+
+def read(guarded: Guarded) -> list[dict[str, Any]]:
+    run = api_double.Run(cluster=guarded)
+    attempts = [{"name": "get", "path": "/a"}, {"name": "there", "path": "/a", "as": "harness"}]
+    account_reads.drive(run.load("account-reads", account="space/default", attempts=attempts))
+    return [dict(event.data) for event in history.of_kind(run.events, "attempt")]
+
+
+def test_reads_are_judged_as_the_accounts_and_as_the_harnesss_where_that_is_said() -> None:
+    guarded = Guarded()
+    refused, given = read(guarded)
+    assert [refused[key] for key in ("attempt", "accepted", "code", "said")] == ["get", False, "403", "may not"]
+    assert [given[key] for key in ("attempt", "accepted", "code", "said")] == ["there", True, "", ""]
+    assert guarded.asked == [("GET", "/a", "space:default"), ("GET", "/a", "")]
+
+
+def test_an_answer_that_says_nothing_of_rights_is_no_refusal() -> None:
+    with pytest.raises(errors.ApiError, match="GET /a was answered 503: may not"):
+        read(Guarded(503))
+
+
+def test_an_account_is_told_to_the_api_server_with_each_request_and_no_other_cluster_is_changed(tmp_path: Path) -> None:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "here", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "me", "user": {"token": "mine"}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+        "current-context": "here",
+    }
+    (tmp_path / "config").write_text(yaml.safe_dump(config))
+    cluster = kube.Kube(tmp_path / "config")
+    as_account = cluster.as_account("space", "default").headers()
+    assert as_account == {"Impersonate-User": "system:serviceaccount:space:default", "Authorization": "Bearer mine"}
+    assert cluster.headers() == {"Authorization": "Bearer mine"}

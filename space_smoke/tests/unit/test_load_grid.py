@@ -115,16 +115,17 @@ def test_a_watch_beside_others_ends_when_it_is_stopped() -> None:
 
 
 class Cluster:
-    """Sites a and b, whose pods are of the newest revision; the proxy answers 200."""
+    """Sites a and b, whose pods are of revision two; `revision` is the newest. The proxy answers 200."""
 
     def __init__(self) -> None:
         self.opened: list[str] = []
+        self.revision = "two"
 
     def read(self, ref: Any) -> dict[str, Any]:
         if ref.namespace not in ("grid-a", "grid-b"):
             raise errors.ApiError("not found", status=404)
         labels = {"app": ref.name}
-        return {"spec": {"selector": {"matchLabels": labels}}, "status": {"updateRevision": "two"}}
+        return {"spec": {"selector": {"matchLabels": labels}}, "status": {"updateRevision": self.revision}}
 
     def listed(self, _version: str, _kind: str, namespace: str, selector: str) -> list[dict[str, Any]]:
         assert selector == f"app={namespace}"
@@ -178,9 +179,6 @@ def test_a_site_that_is_not_on_the_bench_is_told_by_name_with_what_to_do() -> No
 
 def test_a_pod_of_an_older_revision_is_not_current() -> None:
     cluster = Cluster()
-    cluster.read = lambda _ref: {  # type: ignore[method-assign, assignment]
-        "spec": {"selector": {"matchLabels": {"app": "grid-a"}}},
-        "status": {"updateRevision": "three"},
-    }
+    cluster.revision = "three"
     (pod,) = sites.pods(cast(kube.Kube, cluster), sites.Site("a"))
     assert (pod.current, pod.ready, pod.terminating) == (False, True, False)
