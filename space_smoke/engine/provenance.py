@@ -24,6 +24,7 @@ EXPLAINS: Mapping[str, str] = {
     "set-env": PODS,
     "scale": PODS,
     "delete-pod": PODS,
+    "kill-container": PODS,
     "helm-values": PODS,
     "postgres-restart": PODS,
     "pause-node": PODS,
@@ -33,6 +34,7 @@ EXPLAINS: Mapping[str, str] = {
     "redis-flush-scripts": NOTHING,
     "postgres-setting": NOTHING,
     "cordon": NOTHING,
+    "crd-prune": NOTHING,
     "network-drop": NOTHING,
     "network-loss": NOTHING,
 }
