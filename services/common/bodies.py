@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 from collections.abc import Sequence
@@ -36,6 +37,16 @@ async def document(request: Request, *fields: str) -> dict[str, Any]:
     parsed = await anything(request)
     known_fields(parsed, fields)
     return parsed
+
+
+def queried(request: Request, *fields: str) -> dict[str, Any]:
+    """Numbers of the query string, which holds no fields but `fields`; what is no number stays text. Raises Refusal."""
+    given: dict[str, Any] = dict(request.query_params)
+    known_fields(given, fields)
+    for field, value in given.items():
+        with contextlib.suppress(ValueError):
+            given[field] = float(value)
+    return given
 
 
 async def anything(request: Request) -> dict[str, Any]:

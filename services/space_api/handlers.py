@@ -77,9 +77,12 @@ class Service:
             return Response(status_code=204)
 
     async def connect(self, request: Request, receive: Receive, send: Send) -> None:
-        """Stream for `hold_s` with the client's lease held all the while; a paused sandbox is woken first."""
-        body = await bodies.document(request, "hold_s")
-        hold_s = bodies.seconds(body, "hold_s", 0, 0, bodies.MAX_HOLD_S)
+        """Stream for `hold_s` with the client's lease held all the while; a paused sandbox is woken first.
+
+        The query string may say it as well: proxies made of Go's ReverseProxy may cut a stream that answers a request with
+        a body (golang/go#40747)."""
+        asked = {**bodies.queried(request, "hold_s"), **await bodies.document(request, "hold_s")}
+        hold_s = bodies.seconds(asked, "hold_s", 0, 0, bodies.MAX_HOLD_S)
         known = facts.of(request.scope)
         async with self.admission.client(known, _client_ids(request), activates=False):
             async with faults.refused():

@@ -173,6 +173,10 @@ def test_an_unknown_sandbox_is_404(api: process.Api, method: str, name: str) -> 
         ("/x/connect", b'{"hold_s": 61}'),
         ("/x/connect", b'{"hold_s": NaN}'),
         ("/x/connect", b'{"hold_s": "1"}'),
+        ("/x/connect?hold_s=61", b""),
+        ("/x/connect?hold_s=nan", b""),
+        ("/x/connect?hold_s=soon", b""),
+        ("/x/connect?holds=1", b""),
     ],
 )
 def test_a_malformed_body_is_400_and_decides_nothing(api: process.Api, path: str, body: bytes) -> None:
@@ -282,7 +286,7 @@ def test_of_parallel_connects_exactly_the_limit_is_held(limited: process.Start, 
     path = f"{sandbox(api)}/connect"
     ask = {"preload_content": False, "headers": {"X-Client-ID": "smoke"}}
     with concurrent.futures.ThreadPoolExecutor(40) as threads:
-        answers = list(threads.map(lambda _: api.call("POST", path, {"hold_s": 20}, **ask), range(40)))
+        answers = list(threads.map(lambda _: api.call("POST", f"{path}?hold_s=20", **ask), range(40)))
     held = [answer for answer in answers if answer.status == 200]
     refused = [answer for answer in answers if answer.status == 429]
     assert (len(held), len(refused)) == (7, 33)

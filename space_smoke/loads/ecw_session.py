@@ -94,7 +94,7 @@ def request(step: steps.Step, sandbox: str) -> tuple[str, str, Any]:
         case "list":
             return "GET", f"{at}/files?{urlencode({'list': step.get('path', '')})}", None
         case "connect":
-            return "POST", f"{at}/connect", {"hold_s": step.get("hold_s", 0)}
+            return "POST", f"{at}/connect?hold_s={step.get('hold_s', 0):g}", None
         case "pause":
             return "POST", f"{at}/pause", {}
     return "DELETE", at, None
