@@ -1,7 +1,8 @@
 """Every scenario that is shipped passes on a real bench, many by one command, as their users run them.
 
 Those of the limiters' store judge what a decision may take, so they have the machine for themselves; the limiter scenario has
-a file of its own. SPACE_SMOKE_ORDERS=2 runs all once more, the other way round, on the same bench.
+a file of its own, and so have those of the grid, which need more of a bench. Those labelled `slow` are left out unless
+SPACE_SMOKE_SCENARIOS is `all`. SPACE_SMOKE_ORDERS=2 runs all once more, the other way round, on the same bench.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from space_smoke import suite
 from space_smoke.tests.kind import conftest
 
 ALONE = ["local.limiter_store_faults", "local.redis_restart_and_script_flush"]
-BESIDE = [the.id for the in suite.choose() if the.id not in (conftest.LIMITER, *ALONE)]
+ALL = os.environ.get("SPACE_SMOKE_SCENARIOS", "") == "all"
+CHOSEN = [the for the in suite.choose() if ALL or "slow" not in the.labels]
+GRID = [the.id for the in CHOSEN if "grid" in the.labels]
+BESIDE = [the.id for the in CHOSEN if the.id not in (conftest.LIMITER, *ALONE, *GRID)]
 ORDERS = int(os.environ.get("SPACE_SMOKE_ORDERS", "1"))
 _LONG_S = 1500
 
