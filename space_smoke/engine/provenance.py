@@ -25,6 +25,7 @@ EXPLAINS: Mapping[str, str] = {
     "scale": PODS,
     "delete-pod": PODS,
     "helm-values": PODS,
+    "grid-values": NOTHING,
     "postgres-restart": PODS,
     "pause-node": PODS,
     "stop-node": PODS,

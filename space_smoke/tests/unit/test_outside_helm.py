@@ -13,7 +13,7 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.bench import helm, kube, wait
-from space_smoke.bench.outside import helm_identity, helm_storage, helm_values, place, workload
+from space_smoke.bench.outside import helm_identity, helm_storage, helm_values, place
 from space_smoke.tests.unit.test_fault_helm_values import API, NONE, ONE, TARGET, address, secret
 
 DOMAIN = "public-api-mutation"
@@ -72,7 +72,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[Cluster]:
     monkeypatch.setattr(helm, "rollback", rollback)
     monkeypatch.setattr(helm, "template", template)
     monkeypatch.setattr(
-        workload, "recovered", lambda cluster, _ref: wait.State(True, "rolled out", thing=live(cluster))
+        wait, "workload_state", lambda cluster, _ref: wait.State(True, "rolled out", thing=live(cluster))
     )
     return made
 
@@ -191,7 +191,7 @@ def test_an_upgrade_that_did_not_reach_the_live_object_is_not_in_effect(
 ) -> None:
     _, there, field = begin(clusters, ("superseded", STANDING), ("deployed", FAULT))
     monkeypatch.setattr(
-        workload, "recovered", lambda cluster, _: wait.State(True, "", thing={**TARGET, "spec": {"burst": 1}})
+        wait, "workload_state", lambda cluster, _: wait.State(True, "", thing={**TARGET, "spec": {"burst": 1}})
     )
     state = there.settled(API, field, ONE)
     assert not state.done
