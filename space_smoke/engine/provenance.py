@@ -26,6 +26,7 @@ EXPLAINS: Mapping[str, str] = {
     "delete-pod": PODS,
     "kill-container": PODS,
     "helm-values": PODS,
+    "grid-values": NOTHING,
     "postgres-restart": PODS,
     "pause-node": PODS,
     "stop-node": PODS,

@@ -39,12 +39,12 @@ def address(arguments: scenario.Arguments, target: objects.Object) -> Mapping[st
     notes = objects.annotations_of(target)
     ref = objects.ref_of(target)
     if _RELEASE not in notes:
-        raise kinds.Unfit(f"helm-values: {ref} belongs to no Helm release: it has no annotation {_RELEASE}")
+        raise kinds.Unfit(f"{ref} belongs to no Helm release: it has no annotation {_RELEASE}")
     leaves = dict(_leaves(arguments["values"], ()))
     for path in leaves:
         inside = next((other for other in leaves if other != path and other[: len(path)] == path), None)
         if inside:
-            raise kinds.Unfit(f"helm-values: {_name(path)} and {_name(inside)} set the same value twice")
+            raise kinds.Unfit(f"{_name(path)} and {_name(inside)} set the same value twice")
     return {
         "release": notes[_RELEASE],
         "namespace": notes.get(_NAMESPACE, ref.namespace),

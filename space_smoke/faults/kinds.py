@@ -9,6 +9,7 @@ from space_smoke.faults import (
     cordon,
     crd_prune,
     delete_pod,
+    grid_values,
     helm_values,
     kill_container,
     network_drop,
@@ -41,6 +42,7 @@ _ALL = (
     delete_pod,
     kill_container,
     helm_values,
+    grid_values,
     crd_prune,
 )
 KINDS: Mapping[str, kinds.FaultKind] = {one.KIND.name: one.KIND for one in _ALL}
@@ -50,6 +52,7 @@ TARGETS: Mapping[str, tuple[str, str]] = {
     "deployment": ("apps/v1", "Deployment"),
     "statefulset": ("apps/v1", "StatefulSet"),
     "node": ("v1", "Node"),
+    "gridnetwork": ("grid.praxis-proxy.io/v1alpha1", "GridNetwork"),
     "crd": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
 }
 

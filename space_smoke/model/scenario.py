@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Arguments = Mapping[str, Any]
-CLUSTER_WIDE = ("node", "crd")  # target words for what is in no namespace
+CLUSTER_WIDE = ("node", "crd", "gridnetwork")  # target words for what is in no namespace
 
 
 @dataclass(frozen=True, slots=True)

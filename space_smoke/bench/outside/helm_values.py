@@ -98,7 +98,7 @@ class HelmValues:
         changes = values.difference(other.rendered(ref), last.rendered(ref)) if other else {}
         if not changes and expect == field["wanted"]:
             return wait.State(False, f"these values change nothing of {ref}", hopeless=True)
-        state = wait.workload_state(self._cluster, ref)
+        state = self._state(ref)
         if not state.done or state.thing is None:
             return state
         lacking = values.lacking(state.thing, changes)
@@ -108,6 +108,10 @@ class HelmValues:
 
     def watching(self, ref: objects.Ref) -> place.Watched:
         return wait.watching(ref)
+
+    def _state(self, ref: objects.Ref) -> wait.State:
+        """Whether what was upgraded has taken it in; `thing` is the object."""
+        return wait.workload_state(self._cluster, ref)
 
     def _history(self, field: place.Field) -> list[helm_storage.Revision]:
         return helm_storage.revisions(self._cluster, field["namespace"], field["release"])

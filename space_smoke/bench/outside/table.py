@@ -21,6 +21,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "delete-pod": ("pod_deletion", "PodDeletion"),
     "kill-container": ("killing", "Killing"),
     "helm-values": ("helm_values", "HelmValues"),
+    "grid-values": ("grid_values", "GridValues"),
     "pause-node": ("nodes", "Containers"),
     "stop-node": ("nodes", "Containers"),
     "network-drop": ("network", "Network"),

@@ -15,7 +15,7 @@ from space_smoke.bench import cache, command, injection, kube
 from space_smoke.engine import ground, suite
 from space_smoke.engine.drills import score as scoring
 from space_smoke.faults import kinds
-from space_smoke.model import objects
+from space_smoke.model import objects, scenario
 
 _RUN_S = 600.0
 _NOT_OURS = (errors.PASSED, errors.FAILED, errors.UNFIT)  # what a whole run finds is not this drill's to judge
@@ -76,8 +76,14 @@ def killed_runs(on: ground.Ground, score: scoring.Score, wanted: Killing) -> Non
 def specs(cluster: kube.Kube, namespace: str) -> Mapping[str, Any]:
     """The spec of everything that a fault can have for its target, by name."""
     found = {}
-    for api_version, kind in kinds.TARGETS.values():
-        for thing in cluster.listed(api_version, kind, "" if kind == "Node" else namespace):
+    for word, (api_version, kind) in kinds.TARGETS.items():
+        try:
+            listed = cluster.listed(api_version, kind, "" if word in scenario.CLUSTER_WIDE else namespace)
+        except errors.ApiError as error:
+            if error.status != 404:  # the cluster has no such kind
+                raise
+            continue
+        for thing in listed:
             found[str(objects.ref_of(thing))] = thing.get("spec")
     return found
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from space_smoke.tests.mutation_rows.shape import Row, Spoiling, attempt, only
+from space_smoke.tests.mutation_rows.shape import Row, Spoiling, attempt, more, only
 
 CONVERGES = "grid.spend_converges_across_sites"
 PROVIDERS = "grid.spend_only_keeps_providers"
@@ -16,10 +16,15 @@ IDLE = "grid.idle_is_quiet"
 CRD = "grid.crd_is_current"
 EDGES = "grid.policy_edges"
 READERS = "grid.tenant_cannot_read_others_spend"
+REMOVED = "grid.policy_removed_by_upgrade"
+JOINER = "grid.late_joiner_learns_dead_origins_spend"
+NETWORKS = "grid.two_networks_do_not_mix"
+KEYS = "grid.encryption"
 
 OPERATOR = "grid-operator"  # the chart of each site's release
 # One alone heals: what gossip does not bring the next exchange does, and the other way round.
 _UNTOLD = "no-push-pull,spend-as-metadata"
+_NO_POLICY: Mapping[str, Any] = {"kind": "grid-values", "values": {"gridNetwork": {"budgetPolicy": None}}}
 
 
 def _switch(scenario: str, check: str, breaks: str, switch: str) -> Row:
@@ -103,4 +108,40 @@ ROWS: Sequence[Row] = (
         "whoever reads has the harness's rights",
         spoiling=attempt(0, 1, 0, "as", "harness"),
     ),
+    _switch(REMOVED, "budget-rows without", "what a status said before stays in it", "stale-status-kept"),
+    Row(
+        REMOVED,
+        "budget-rows without #2",
+        "the policy of another site is taken away as well",
+        spoiling=more(name="too-many", target="gridnetwork/grid-a", phases=["removed"], **_NO_POLICY),
+    ),
+    _spoiled(
+        REMOVED,
+        "condition without",
+        "a policy without tenants is left",
+        *("faults", 0, "values", "gridNetwork", "budgetPolicy"),
+        value={"tenants": []},
+    ),
+    _spoiled(
+        REMOVED, "budget-rows after", "the policy is not put back", "faults", 0, "phases", value=["removed", "back"]
+    ),
+    _switch(JOINER, "spend-converges seen", "a site tells others of its own spend only", "relay-only-own"),
+    _switch(JOINER, "spend-monotone seen", "spend counts three seconds after it is acknowledged", "persist-after-ack"),
+    *(
+        _switch(NETWORKS, f"spend-apart {watch}", "all networks gossip under one id", "networks-mixed")
+        for watch in ("apart", "seen")
+    ),
+    Row(
+        NETWORKS,
+        "budget-rows after",
+        "a site has no policy when it is back",
+        spoiling=more(name="no-policy", target="gridnetwork/grid-b", phases=["again"], **_NO_POLICY),
+    ),
+    _spoiled(NETWORKS, "condition after", "a site stays away", "faults", 0, "phases", value=["two", "again"]),
+    *(
+        _switch(KEYS, check, "packets are plain, whatever keys are named", "packets-not-sealed")
+        for check in ("condition silent", "spend-apart apart", "condition apart", "condition apart #2")
+    ),
+    _switch(KEYS, "spend-converges seen", "an exchange of states carries no spend", "no-push-pull"),
+    _switch(KEYS, "spend-monotone seen", "spend counts three seconds after it is acknowledged", "persist-after-ack"),
 )
