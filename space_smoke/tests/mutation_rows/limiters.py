@@ -117,7 +117,7 @@ ROWS: Sequence[Row] = (
         "a client's leases are counted in one call and taken in another",
         "count-then-take",
     ),
-    Row(CAP, "concurrency-cap crowd", NO_CAP, spoiling=env(0, _LIMIT, "8")),
+    Row(CAP, "concurrency-cap crowd", NO_CAP, spoiling=env(1, _LIMIT, "8")),
     Row(CAP, "concurrency-cap crowd", "nobody stays", spoiling=Spoiling(("phases", 0, "loads", 0, "hold"), "1ms")),
     *(
         Row(

@@ -48,6 +48,7 @@ PLACED = {
     "packets to a network": (fault("network-drop", "node/infra", to="10.0.0.0/8", namespace="grid-a"), PUBLIC),
     "a whole node": (fault("stop-node", "node/infra"), PUBLIC),
     "a node that takes no pods": (fault("cordon", "node/infra"), model_kinds.WORKERS),
+    "what a site is told": (fault("grid-values", "gridnetwork/grid-a", values={"gridNetwork.gridId": "x"}), GRID),
     "a definition": (fault("crd-prune", "crd/things.example.test", field="spec"), GRID),
 }
 
