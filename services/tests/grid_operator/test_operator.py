@@ -164,7 +164,8 @@ def test_providers_are_told_to_all_sites_and_taken_back(grid: sites.Grid) -> Non
     entry = {"site": "a", "name": "large", "endpoint": "http://models", "models": ["m"]}
     for site in (a, b):
         stores.wait_until("it is shown", lambda site=site: site.status.get("providers") == [entry])  # type: ignore[misc]
-    assert grid.api.status(api.PROVIDERS, "large") == {"phase": "Available", "observedGeneration": 1}
+    available = {"phase": "Available", "observedGeneration": 1}
+    stores.wait_until("its status says so", lambda: grid.api.status(api.PROVIDERS, "large") == available)
     a.spend(100)
     stores.wait_until("b shows spend", b.shows(1.0))
     assert b.status["providers"] == [entry]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -147,7 +148,7 @@ def _decided(method: str, path: str) -> list[str]:
         return []
     if path == "/v1/sandboxes":
         return ["Activation", "Concurrency"]
-    return ["Concurrency"] if path.endswith("/connect") else []
+    return ["Concurrency"] if urlsplit(path).path.endswith("/connect") else []
 
 
 @contextlib.contextmanager

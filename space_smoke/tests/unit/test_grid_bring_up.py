@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from space_smoke import errors
-from space_smoke.bench import cache, certificates, collect, crds, grid_keys, kube, register, releases, volumes
+from space_smoke.bench import cache, certificates, collect, crds, grid_keys, kube, register, releases, volumes, wait
 from space_smoke.engine import beforehand, bringup, scene
 from space_smoke.model import history, objects, scenario
 from space_smoke.tests.unit import bench_objects as made
@@ -197,11 +197,12 @@ def test_a_scenario_needs_the_grids_resources_where_it_names_their_chart() -> No
 
 
 def test_a_site_that_is_being_rolled_out_is_waited_for_before_a_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene, "_SETTLE_S", 0.05)
-    on_bench(StatefulSet=[made.site()]).settle(needing("grid-operator"))
-    with pytest.raises(errors.WaitFailed) as failed:
-        on_bench(StatefulSet=[made.site(ready=0)]).settle(needing("grid-operator"))
-    assert failed.value.last == "0 of 1 ready, 1 updated, 1 in all"
+    waited: list[objects.Ref] = []
+    monkeypatch.setattr(wait, "rollout", lambda _cluster, ref, **_more: waited.append(ref))
+    for done, names in ((True, []), (False, ["grid-a"])):
+        monkeypatch.setattr(wait, "workload_state", lambda _cluster, _ref, done=done: wait.State(done, "as it is"))
+        on_bench(StatefulSet=[made.site()]).settle(needing("grid-operator"))
+        assert [ref.name for ref in waited] == names
 
 
 def gathered(on: scene.Scene) -> dict[str, str]:

@@ -73,8 +73,9 @@ def test_each_site_is_sampled_at_its_period_and_was_asked_once_itself() -> None:
     samples = run.of_kind("sample")
     assert sorted(data["site"] for data in samples) == ["a"] * 5 + ["b"] * 5
     assert {data["n"] for data in samples} == set(range(10))
-    sent = sorted(data["sent_s"] for data in samples if data["site"] == "a")
-    assert sent[-1] - sent[0] >= 0.075, "four periods lie between five samples"
+    # The first may be late on a busy machine, the last is never early: four periods after the load began.
+    begun = min(data["sent_s"] for data in told(run))
+    assert max(data["sent_s"] for data in samples if data["site"] == "a") - begun >= 0.075
     assert [path for _, _, path in run.grid.asked] == ["/healthz"] * 2, "without named metrics no pod is asked"
 
 

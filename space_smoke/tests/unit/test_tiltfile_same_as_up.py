@@ -74,7 +74,7 @@ PLANTED_IN_TILT = {
     "releases of a stage one after the other": ("bring_up(the, label_of(number), before,", "bring_up(the, label_of(number), ends or before,", "of its own stage"),
     "hooks beside their release": ("            deps = group(", "            _ = group(", "does not wait for its hooks"),
     "hooks left out": ('return "before" if "pre-install" in hooks', 'return "never" if "pre-install" in hooks', "is only in up"),
-    "stages backwards": ("for stage in wanted]", "for stage in reversed(wanted)]", "Tilt renders"),
+    "stages backwards": ("for stage in wanted if stage]", "for stage in reversed(wanted) if stage]", "Tilt renders"),
 }  # fmt: skip
 
 
