@@ -31,7 +31,7 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
     seen = spending.readable(spending.samples(events, given["watch"], given["sites"]))
     wanted = _sums(seen, told)
     if isinstance(wanted, str):
-        return say.unknown(check, wanted)
+        return _apart(check, seen, from_s) or say.unknown(check, wanted)
     return _compare(check, seen, wanted, from_s)
 
 
@@ -55,6 +55,23 @@ def _sums(
         least = sum(order.cents for order in mine if order.fate == spending.TAKEN) + (had.pop() or 0)
         found[tenant] = (least, least + sum(order.cents for order in mine if order.fate == spending.OPEN))
     return found
+
+
+def _apart(
+    check: scenario.Check, seen: Mapping[str, Sequence[spending.Sample]], from_s: float
+) -> verdict.Verdict | None:
+    """A failure where sites differ when the bound is over: whatever the sum should be, it is not the same for all."""
+    bound_s = bound(check)
+    ends = [listed[-1] for listed in seen.values() if listed and listed[-1].sent_s > from_s + bound_s]
+    for tenant in sorted({tenant for sample in ends for tenant in sample.cents}):
+        shown = {sample.site: sample.cents.get(tenant) for sample in ends}
+        if len(set(shown.values())) > 1:
+            wanted = f"one sum of tenant {tenant} on all sites within {bound_s:.1f} s of {_since(check)}"
+            words = ", ".join(
+                f"{site} {'no row' if cents is None else spending.usd(cents)}" for site, cents in shown.items()
+            )
+            return say.failed(check, wanted, words, [sample.index for sample in ends])
+    return None
 
 
 def _compare(

@@ -108,16 +108,27 @@ def test_spend_that_no_one_took_is_unknown(spends: list[dict[str, Any]], why: st
     assert (found.judged, why in found.sentence) == (UNKNOWN, True), found.sentence
 
 
-def test_sites_that_differed_before_are_unknown() -> None:
+def differing(*, at_s: float, in_the_end: int) -> grid_story.Story:
     story = grid_story.Story()
     story.watched()
     story.all_show(0.0, {"acme": 100}, ["a", "b"])
     story.sample("c", 0.0, {"acme": 90})
     story.load("spend", [spent(site, 1, 2.0) for site in SITES], kind="grid-spend")
-    story.all_show(20.0, {"acme": 103})
+    story.all_show(at_s, {"acme": 103}, ["a", "b"])
+    story.sample("c", at_s, {"acme": in_the_end})
     story.ended()
-    found = converges(story)
+    return story
+
+
+@pytest.mark.parametrize(("at_s", "in_the_end"), [(20.0, 103), (10.0, 93)], ids=["agree now", "not too late yet"])
+def test_sites_that_differed_before_are_unknown(at_s: float, in_the_end: int) -> None:
+    found = converges(differing(at_s=at_s, in_the_end=in_the_end))
     assert (found.judged, "did not agree before" in found.sentence) == (UNKNOWN, True), found.sentence
+
+
+def test_sites_that_differ_when_the_bound_is_over_fail_whatever_was_before() -> None:
+    found = converges(differing(at_s=20.0, in_the_end=93))
+    assert (found.judged, "a 1.03 USD, b 1.03 USD, c 0.93 USD" in found.sentence) == (FAIL, True), found.sentence
 
 
 def test_after_a_fault_the_bound_is_that_of_healing_and_counts_from_the_restore() -> None:
