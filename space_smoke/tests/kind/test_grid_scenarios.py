@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from space_smoke.bench import helm, kube, register, releases, sites, tools, wait
 from space_smoke.tests import mutations
 from space_smoke.tests.kind import breaking, conftest, test_scenarios
 
@@ -24,11 +27,57 @@ _BROKEN = [
 services = breaking.services
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _sites(tmp_path_factory: pytest.TempPathFactory) -> None:
+    ended = conftest.started(tmp_path_factory.mktemp("up"), "up", "--with", "grid").end(timeout_s=400)
+    assert ended.code == 0, ended.shown
+
+
 @pytest.mark.timeout(_LONG_S + 60)
 @pytest.mark.parametrize("order", [1, -1][: test_scenarios.ORDERS])
 @pytest.mark.usefixtures("cluster")
 def test_every_scenario_of_the_grid_passes_and_leaves_nothing(tmp_path: Path, order: int) -> None:
     test_scenarios.judged(test_scenarios.ran(test_scenarios.GRID[::order], tmp_path), test_scenarios.GRID)
+
+
+@pytest.mark.parametrize("program", ["helm", "helm4"])
+def test_a_policy_left_out_by_an_upgrade_comes_back_with_what_was_spent(
+    cluster: kube.Kube, program: str, tmp_path: Path
+) -> None:
+    """As an operator of releases does it: the same chart with other values files, on either Helm."""
+    (planned,) = [the for stage in releases.stages(extras=["grid"]) for the in stage if the.release == "grid-a-site"]
+    values = yaml.safe_load(planned.values[0].read_text())
+    del values["gridNetwork"]["budgetPolicy"]
+    without = tmp_path / "without-a-policy.yaml"
+    without.write_text(yaml.safe_dump(values))
+
+    def upgraded(file: Path, expect: Any) -> None:
+        helm.upgrade_install(
+            tools.obtain(program, lambda *_a, **_k: None),
+            planned.release,
+            planned.chart,
+            planned.namespace,
+            kubeconfig=register.kubeconfig(conftest.BENCH),
+            emit=lambda *_a, **_k: None,
+            values_files=[file],
+            sets=planned.given,
+        )
+        network = sites.Site("a").network
+
+        def look() -> wait.State:
+            thing = cluster.read(network)
+            rows, seen = thing["status"].get("budgetStatus"), thing["status"].get("observedGeneration")
+            done = seen == thing["metadata"]["generation"] and (rows or None) == expect
+            return wait.State(done, f"generation {seen} observed, rows {rows}")
+
+        kind = (network.api_version, network.kind, network.namespace)
+        wait.until(cluster, "the site to show it", look, watching=[kind], timeout_s=30)
+
+    spent = cluster.read(sites.Site("a").network)["status"]["budgetStatus"]
+    assert [row["tenantId"] for row in spent] == ["acme", "globex"]
+    assert any(row["spendUsd"] > 0 for row in spent), "the scenarios before have spent nothing"
+    upgraded(without, None)
+    upgraded(planned.values[0], spent)
 
 
 @pytest.fixture(autouse=True)
