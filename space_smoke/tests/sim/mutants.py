@@ -567,7 +567,7 @@ MUTANTS: tuple[Mutant, ...] = (
         'if before["fence"] != fence:',
         "if False:",
         STOPPED_OUTSIDE,
-        0,
+        1,
         _unheard,
     ),
     one(
@@ -584,7 +584,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit(api.Api.claim, 'if before["fence"] < fence:', 'if before["fence"] != fence:'),
         ),
         STOPPED_OUTSIDE,
-        (0, _unheard),
+        (1, _unheard),
     ),
     Mutant(
         "a step that a signal ended is not in doubt",

@@ -159,7 +159,8 @@ def room_for(world: worlds.World, held: protocol.Held, item: record.Record) -> i
 def test_a_record_fits_to_the_byte_and_one_more_is_refused_before_anything_changed(over: int) -> None:
     world = worlds.bench()
     held = world.act("a", worlds.taken)
-    world.fresh = 10_000  # identities of the same length from here on
+    world.fresh = 10_000  # identities of the same length from here on, and times too
+    world.clock += 0.001
     item = test_record.example(fault_id="f" * 12)
     worlds.annotate(world, worlds.LEASE, "padding", "x" * (room_for(world, held, item) - 0))
     world.act("a", worlds.renewed(held))
