@@ -2,7 +2,7 @@
 earlier load told, under the same ids, which must add nothing.
 
 Sites take turns, and after each round tenants do; the amounts are the seed's. Each request's event bears what was sent:
-`site`, `tenant`, `cents`, `request_id`; and of an answer `replayed`, `epoch` and `total_cents`, what that site then knew.
+`site`, `tenant`, `cents`, `request_id`; and of an answer `replayed` and `epoch`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from space_smoke import errors
 from space_smoke.bench import http, sites
 from space_smoke.loads import traffic
-from space_smoke.model import history, kinds
+from space_smoke.model import history, kinds, objects
 
 KIND = kinds.LoadKind(
     name="grid-spend",
@@ -25,9 +26,9 @@ KIND = kinds.LoadKind(
         "required": ["sites"],
         "oneOf": [
             {"required": ["of"]},
-            {"required": ["requests", "tenants"]},
-            {"required": ["rate", "for", "tenants"]},
-            {"required": ["rate", "through", "tenants"]},
+            {"required": ["requests"]},
+            {"required": ["rate", "for"]},
+            {"required": ["rate", "through"]},
         ],
         "properties": {
             "sites": traffic.SITES,
@@ -36,7 +37,7 @@ KIND = kinds.LoadKind(
                 "minItems": 1,
                 "uniqueItems": True,
                 "items": {"type": "string", "minLength": 1, "maxLength": 253},
-                "description": "who spends",
+                "description": "who spends; all that the first site's policy names, where it is left out",
             },
             "most_cents": {
                 "type": "integer",
@@ -96,7 +97,8 @@ def repeated(load: traffic.Traffic) -> list[Order]:
 def _fresh(load: traffic.Traffic) -> Callable[[int], Order]:
     """An id names the moment at which its load began: sites remember ids for days, and a seed may come again."""
     began_ms = int((load.began_wall_s + load.door.clock()) * 1000)
-    named, tenants, most = load.argument("sites"), load.argument("tenants"), load.argument("most_cents", 500)
+    named, most = load.argument("sites"), load.argument("most_cents", 500)
+    tenants = load.argument("tenants") or _declared(load, sites.Site(named[0]))
 
     def order(number: int) -> Order:
         chance = random.Random(f"{load.seed}-{load.load.name}-{number}")  # noqa: S311 (no secret)
@@ -110,8 +112,18 @@ def _fresh(load: traffic.Traffic) -> Callable[[int], Order]:
     return order
 
 
+def _declared(load: traffic.Traffic, site: sites.Site) -> list[str]:
+    """Raises BenchError for a site without a policy, ApiError."""
+    policy = objects.dig(load.door.cluster.read(site.network), "spec", "budgetPolicy", "tenants") or ()
+    if not policy:
+        raise errors.BenchError(
+            f"{site.network} names no tenant", next_step=f"name some: tenants, in load {load.load.name}"
+        )
+    return [tenant["tenantId"] for tenant in policy]
+
+
 def _told(answer: http.Answer) -> Mapping[str, Any]:
     said = answer.parsed() if answer.status == 200 else None
     if not isinstance(said, Mapping):
         return {}
-    return {"replayed": said.get("replayed"), "epoch": said.get("epoch"), "total_cents": said.get("totalCents")}
+    return {"replayed": said.get("replayed"), "epoch": said.get("epoch")}

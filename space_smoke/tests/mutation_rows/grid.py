@@ -20,6 +20,7 @@ REMOVED = "grid.policy_removed_by_upgrade"
 JOINER = "grid.late_joiner_learns_dead_origins_spend"
 NETWORKS = "grid.two_networks_do_not_mix"
 KEYS = "grid.encryption"
+CEILING = "grid.packet_ceiling"
 
 OPERATOR = "grid-operator"  # the chart of each site's release
 # One alone heals: what gossip does not bring the next exchange does, and the other way round.
@@ -141,6 +142,12 @@ ROWS: Sequence[Row] = (
     *(
         _switch(KEYS, check, "packets are plain, whatever keys are named", "packets-not-sealed")
         for check in ("condition silent", "spend-apart apart", "condition apart", "condition apart #2")
+    ),
+    _switch(
+        CEILING,
+        "spend-converges seen",
+        "once all spend is larger than a packet none is told, and none is exchanged",
+        "one-packet-or-nothing,no-push-pull",
     ),
     _switch(KEYS, "spend-converges seen", "an exchange of states carries no spend", "no-push-pull"),
     _switch(KEYS, "spend-monotone seen", "spend counts three seconds after it is acknowledged", "persist-after-ack"),

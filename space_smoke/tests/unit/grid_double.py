@@ -22,6 +22,7 @@ class Grid:
 
     down: Callable[[str], bool] = lambda _site: False
     unread: bool = False  # the API server does not answer
+    declared: tuple[str, ...] = ("acme", "globex")
     taken: dict[str, int] = field(default_factory=dict)
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     turn: threading.Lock = field(default_factory=threading.Lock)
@@ -34,7 +35,7 @@ class Grid:
             name = f"{site} {body['requestId']}"
             replayed = name in self.taken
             self.taken.setdefault(name, body["cents"])
-            told = {"replayed": replayed, "epoch": 1, "totalCents": sum(self.taken.values())}
+            told = {"replayed": replayed, "epoch": 1}
             return 200, json.dumps(told).encode()
 
     def read(self, ref: objects.Ref) -> Mapping[str, Any]:
@@ -43,6 +44,7 @@ class Grid:
         spend = sum(self.taken.values()) / 100
         return {
             "metadata": {"name": ref.name, "resourceVersion": "7", "generation": 2},
+            "spec": {"budgetPolicy": {"tenants": [{"tenantId": tenant, "capUsd": 1.0} for tenant in self.declared]}},
             "status": {
                 "observedGeneration": 2,
                 "phase": "Active",

@@ -35,8 +35,15 @@ def test_what_was_acknowledged_is_in_the_journal_by_site_tenant_and_id() -> None
     grid_spend.drive(run.load("grid-spend", **SPEND, requests=2, most_cents=9))
     first = told(run)[0]
     assert (first["do"], first["status"], first["pod"], first["replayed"]) == ("spend", 200, "grid-a-0", False)
-    assert first["total_cents"] == first["cents"]
     assert 1 <= first["cents"] <= 9
+
+
+def test_without_names_all_tenants_of_the_first_sites_policy_spend() -> None:
+    run = grid_double.Run(grid_double.Grid(declared=("x", "y", "z")))
+    grid_spend.drive(run.load("grid-spend", sites=["b"], requests=4, concurrency=1))
+    assert [data["tenant"] for data in told(run)] == ["x", "y", "z", "x"]
+    with pytest.raises(errors.BenchError, match="names no tenant"):
+        grid_spend.drive(grid_double.Run(grid_double.Grid(declared=())).load("grid-spend", sites=["b"], requests=1))
 
 
 def test_amounts_are_the_seeds_and_ids_are_not() -> None:
