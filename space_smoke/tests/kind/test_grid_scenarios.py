@@ -5,7 +5,9 @@ The bench keeps its sites. All defects of the grid are tried with SPACE_SMOKE_MU
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,24 @@ def test_a_policy_left_out_by_an_upgrade_comes_back_with_what_was_spent(
     assert any(row["spendUsd"] > 0 for row in spent), "the scenarios before have spent nothing"
     upgraded(without, None)
     upgraded(planned.values[0], spent)
+
+
+def test_a_run_killed_with_a_site_cut_off_is_put_right_under_the_lease_of_the_grid(
+    start: conftest.Start, command: conftest.Command
+) -> None:
+    killed = start("run", "grid.partition_heals", "--rest", "1s")
+    killed.until(conftest.fault_up("cut"))
+    killed.send(signal.SIGKILL)
+    assert killed.end().code == -signal.SIGKILL
+    seen = {one["domain"]: one for one in json.loads(command("status", "--json").out)["domains"]}
+    assert seen["grid-mutation"]["life"] == "dead"
+    assert [(one["fault"], one["now"]) for one in seen["grid-mutation"]["faults"]] == [("cut", "fault value")]
+    assert not seen["public-api-mutation"]["faults"]
+    repaired = command("repair")
+    assert repaired.code == 0, repaired.shown
+    assert [line for line in repaired.out.splitlines() if line.startswith("REPAIRED: grid-mutation network-drop")]
+    left = json.loads(command("status", "--json").out)["domains"]
+    assert [one["faults"] for one in left] == [[] for _ in left]
 
 
 @pytest.fixture(autouse=True)
