@@ -234,6 +234,7 @@ def a_variable_has_a_value_or_a_reference(server: Server, name: str) -> None:
 
 def a_schema_loses_a_field_and_gets_it_back_and_only_that_counts_as_a_generation(server: Server, name: str) -> None:
     ref, first = _made(server, definition(f"things.{name}.test"))
+    _established(server, ref)
     _, noted = server.patch(ref, objects.put("2", "metadata", "annotations", "a"))
     assert noted["metadata"]["generation"] == first["metadata"]["generation"]
     for way in ("spec.size", "spec.parts.name", "spec.only.one", "spec"):
@@ -246,6 +247,17 @@ def a_schema_loses_a_field_and_gets_it_back_and_only_that_counts_as_a_generation
         assert (status, after["spec"]) == (200, before["spec"])
         assert after["metadata"]["generation"] == before["metadata"]["generation"] + 2
     server.delete(ref)
+
+
+def _established(server: Server, ref: objects.Ref) -> None:
+    """A real server's controllers write a new definition's status, and with it its version, until it is served; the simulated
+    one has no such controllers, and no status."""
+    for _ in range(1000):
+        _, thing = server.get(ref)
+        conditions = {one["type"]: one["status"] for one in objects.dig(thing, "status", "conditions") or ()}
+        if "status" not in thing or conditions.get("Established") == "True":
+            return
+    raise AssertionError(f"{ref} was not established: {thing.get('status')}")
 
 
 def _made(server: Server, body: Mapping[str, Any]) -> tuple[objects.Ref, Mapping[str, Any]]:
