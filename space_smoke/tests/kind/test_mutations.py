@@ -16,7 +16,7 @@ from space_smoke.tests import mutations
 from space_smoke.tests.kind import breaking, conftest
 
 # Kinds whose first row takes two minutes, on a scenario that another row is tried on; they are seen red with the whole table.
-_LONG = ("outage-bounded", "readiness-follows")
+_LONG = ("outage-bounded", "readiness-follows", "has-store")
 
 services = breaking.services
 
