@@ -69,5 +69,5 @@ def test_only_the_sites_that_are_asked_for_are_judged() -> None:
 
 
 def test_a_group_that_was_told_nothing_and_a_site_without_samples_are_unknown() -> None:
-    assert judged(story(OWN), groups=[["a"], ["b", "c"], ["d"]]).judged == UNKNOWN
+    assert judged(story(OWN), groups=[["a"], ["b", "c"], ["d"]], among=["a"]).judged == UNKNOWN
     assert judged(story({"a": 110, "b": 150})).judged == UNKNOWN
