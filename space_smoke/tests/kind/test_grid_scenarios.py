@@ -42,7 +42,8 @@ def test_every_scenario_of_the_grid_passes_and_leaves_nothing(tmp_path: Path, or
     test_scenarios.judged(test_scenarios.ran(test_scenarios.GRID[::order], tmp_path), test_scenarios.GRID)
 
 
-@pytest.mark.parametrize("program", ["helm4", "helm"])  # the last one is that of the harness, whose rendering a run compares
+# The last one is that of the harness, whose rendering of a release a later run compares.
+@pytest.mark.parametrize("program", ["helm4", "helm"])
 def test_a_policy_left_out_by_an_upgrade_comes_back_with_what_was_spent(
     cluster: kube.Kube, program: str, tmp_path: Path
 ) -> None:
