@@ -107,7 +107,7 @@ def _compare(
         why = f"site {say.some(missing)} was not watched until it showed the sum, nor for {bound_s:.1f} s"
         return say.unknown(check, why, proof)
     told = ", ".join(f"{site} {lag:.1f} s" for site, lag in sorted(lags.items()))
-    sums = ", ".join(f"{tenant} {spending.usd(cents)}" for tenant, cents in goal.items())
+    sums = say.some(f"{tenant} {spending.usd(cents)}" for tenant, cents in goal.items())
     return say.passed(check, f"{sums} on every site after {_since(check)}: {told}; bound {bound_s:.1f} s", proof)
 
 
