@@ -12,12 +12,13 @@ import contextlib
 import json
 import random
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from fleet import manifest
+from tests import threaded
 
 Object = dict[str, Any]
 
@@ -40,7 +41,7 @@ class Guest:
             while not self.open.is_set():
                 await asyncio.sleep(0.01)
             result = {"exit_code": 0, "stdout_b64": base64.b64encode(b"ran").decode(), "stderr_b64": ""}
-            return 200, _json(result)
+            return 200, threaded.as_json(result)
         if url.path == "/freeze":
             self.frozen = True
         if url.path == "/thaw":
@@ -49,39 +50,26 @@ class Guest:
             path = parse_qs(url.query)["path"][0]
             if method == "PUT":
                 self.files[path] = body
-                return 200, _json({"path": path, "size": len(body)})
+                return 200, threaded.as_json({"path": path, "size": len(body)})
             if path not in self.files:
-                return 404, _json({"error": {"code": "file_not_found", "message": "there is no such file"}})
+                return 404, threaded.as_json({"error": {"code": "file_not_found", "message": "there is no such file"}})
             return 200, self.files[path]
         return 200, b"{}"
 
 
-class Cluster:
+class Cluster(threaded.Threaded):
     """Objects by path; `made` counts the successful creations of each pod; clear `answering` for a silent API server."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.objects: dict[str, Object] = {"/apis/apps/v1/namespaces/space/deployments/own": _named("own", uid="u-1")}
         self.made: dict[str, int] = {}
         self.guests: dict[str, Guest] = {}
         self.answering = threading.Event()
         self.answering.set()
         self.refuse_pods = 0  # a status with which pods are refused
-        self.port = 0
         self._version = 0
         self._servers: dict[str, asyncio.Server] = {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-
-    def __enter__(self) -> Cluster:
-        self._thread.start()
-        self.port = self._run(self._start())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._run(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     def add(self, sandbox: str) -> Guest:
         """A pod that somebody made earlier."""
@@ -96,7 +84,7 @@ class Cluster:
         return found
 
     async def _start(self) -> int:
-        server = await asyncio.start_server(_closing(self._serve), "127.0.0.1", 0)
+        server = await asyncio.start_server(threaded.closing(self._serve), "127.0.0.1", 0)
         self._servers["api"] = server
         return int(server.sockets[0].getsockname()[1])
 
@@ -112,17 +100,17 @@ class Cluster:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        method, target, body = await _request(reader)
+        method, target, body = await threaded.request(reader)
         while not self.answering.is_set():
             await asyncio.sleep(0.01)
         if "watch=true" in target:
             await self._watch(target, reader, writer)
             return
         if "labelSelector=" in target:
-            _respond(writer, 200, _json(self._list(urlsplit(target))))
+            threaded.respond(writer, 200, threaded.as_json(self._list(urlsplit(target))))
             return
         status, document = await self._answer(method, unquote(urlsplit(target).path), json.loads(body or b"{}"))
-        _respond(writer, status, _json(document))
+        threaded.respond(writer, status, threaded.as_json(document))
 
     async def _answer(self, method: str, path: str, document: Object) -> tuple[int, Object]:
         found = self.objects.get(path)
@@ -151,8 +139,8 @@ class Cluster:
         guest.open.set()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            method, target, body = await _request(reader)
-            _respond(writer, *await guest.answer(method, target, body))
+            method, target, body = await threaded.request(reader)
+            threaded.respond(writer, *await guest.answer(method, target, body))
 
         host, self._servers[name] = await _listen(serve)
         guest.address = f"{host}:{manifest.PORT}"
@@ -180,7 +168,7 @@ class Cluster:
     async def _watch(self, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name = parse_qs(urlsplit(target).query)["fieldSelector"][0].partition("=")[2]
         pod = self.objects.get(f"/api/v1/namespaces/space/pods/{name}")
-        data = _json({"type": "MODIFIED", "object": pod}) + b"\n" if pod else b""
+        data = threaded.as_json({"type": "MODIFIED", "object": pod}) + b"\n" if pod else b""
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(data), data))
         await writer.drain()
         await reader.read()  # a watch stays open until its reader goes
@@ -192,47 +180,13 @@ class Cluster:
         self.objects[path] = {**document, "metadata": metadata}
         return self.objects[path]
 
-    def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
-
-
-def _closing(serve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """The same, with the connection closed whatever becomes of it: whoever asked may be killed, and so may the answer."""
-
-    async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                await serve(reader, writer)
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-
-    return whole
-
 
 async def _listen(serve: Callable[..., Awaitable[None]]) -> tuple[str, asyncio.Server]:
     """A server on the sandboxes' port of some loopback address; other tests run at the same time and do the same."""
     while True:
         host = ".".join(str(part) for part in (127, *(random.randint(2, 250) for _ in range(3))))
         with contextlib.suppress(OSError):
-            return host, await asyncio.start_server(_closing(serve), host, manifest.PORT)
-
-
-async def _request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()
-    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
-    method, target, _ = head[0].split(" ")
-    return method, target, await reader.readexactly(int(headers.get("content-length", "0")))
-
-
-def _respond(writer: asyncio.StreamWriter, status: int, body: bytes) -> None:
-    writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body))
-    writer.close()
-
-
-def _json(document: Mapping[str, object]) -> bytes:
-    return json.dumps(document).encode()
+            return host, await asyncio.start_server(threaded.closing(serve), host, manifest.PORT)
 
 
 def _named(name: str, **metadata: str) -> Object:

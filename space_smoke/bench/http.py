@@ -37,11 +37,9 @@ class Answer:
     def unreached(self) -> bool:
         """Whether the API server answered in place of the pod, by a Status of its own: it reached none. (A pod's answer
         passes through its proxy as it is: apimachinery, pkg/util/proxy.)"""
-        said = (
-            self.parsed()
-            if self.status is not None and self.status >= 500 and "x-space-pod" not in self.headers
-            else None
-        )
+        if self.status is None or self.status < 500 or "x-space-pod" in self.headers:
+            return False
+        said = self.parsed()
         return isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1"
 
     def parsed(self) -> Any:

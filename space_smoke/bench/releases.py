@@ -93,8 +93,7 @@ def asked_by(names: Collection[str]) -> frozenset[str]:
 
 def namespaces(path: pathlib.Path | None = None) -> tuple[str, ...]:
     """Where the releases of a bench are, the optional ones too."""
-    path = path or cache.PROJECT / "charts" / "releases.yaml"
-    return tuple(sorted({str(one.get("namespace", "default")) for stage in _listed(path) for one in stage}))
+    return tuple(sorted({str(one.get("namespace", "default")) for one in _entries(path)}))
 
 
 def kept(installed: Collection[str]) -> set[str]:

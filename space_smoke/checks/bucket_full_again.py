@@ -16,7 +16,7 @@ from space_smoke.model import history, kinds, scenario, verdict
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     load, after = check.arguments["load"], check.arguments["after"]
     burst, refill_rps = check.arguments["burst"], check.arguments["refill_rps"]
-    if why := facts.unfinished(events, load) or facts.unfinished(events, after):
+    if why := facts.unfinished(events, load, after):
         return say.unknown(check, why)
     mine, before = _decided(events, load), _decided(events, after)
     without = [event for event in mine if _reason(event) != "none"]

@@ -14,9 +14,8 @@ _FIELDS = ("spendUsd", "capUsd", "spendRatio")
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     given, proof = check.arguments, list[int]()
-    for load in (given["watch"], *([given["against"]] if "against" in given else [])):
-        if why := facts.unfinished(events, load):
-            return say.unknown(check, why)
+    if why := facts.unfinished(events, given["watch"], *([given["against"]] if "against" in given else [])):
+        return say.unknown(check, why)
     for site in given["sites"]:
         sample = _last(events, given["watch"], site)
         if sample is None:
@@ -33,7 +32,7 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
             lost = [one for one, cents in before.cents.items() if sample.cents.get(one, -1) < cents]
             if lost:
                 expected = f"site {site} to show {spending.usd(before.cents[lost[0]])} of tenant {lost[0]} again"
-                seen = spending.usd(sample.cents[lost[0]]) if lost[0] in sample.cents else "no row of it"
+                seen = spending.shown(sample.cents.get(lost[0]))
                 return say.failed(check, expected, seen, [before.index, sample.index])
     rows = say.count(len(given["rows"]), "row") if given["rows"] else "no row"
     return say.passed(check, f"{rows} on each of {say.count(len(given['sites']), 'site')}, as stated", proof)
@@ -70,7 +69,7 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "sites", "rows"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
+            "watch": spending.WATCH,
             "sites": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "whose rows"},
             "against": {"type": "string", "description": "an earlier grid-watch, whose spend must be there again"},
             "rows": {

@@ -58,7 +58,7 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "site", "type", "status"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
+            "watch": spending.WATCH,
             "site": {"type": "string", "description": "whose GridNetwork"},
             "type": {"type": "string", "minLength": 1, "description": "as in BudgetPolicyValid"},
             "status": {"enum": ["True", "False", "Unknown"]},

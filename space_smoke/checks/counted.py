@@ -14,7 +14,7 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     load, after = check.arguments["load"], check.arguments["after"]
-    if why := facts.unfinished(events, after) or facts.unfinished(events, load):
+    if why := facts.unfinished(events, after, load):
         return say.unknown(check, why)
     readings = [history.requests(events, name) for name in (after, load)]
     every = [event for read in readings for event in read]

@@ -55,8 +55,12 @@ def indexes(events: Iterable[history.Event]) -> list[int]:
     return [event.index for event in events]
 
 
-def unfinished(events: Sequence[history.Event], load: str) -> str:
-    """Why a load's requests cannot be taken as complete, or "". A truncated history must never pass."""
+def unfinished(events: Sequence[history.Event], *loads: str) -> str:
+    """Why the requests of the first such load cannot be taken as complete, or "". A truncated history must never pass."""
+    return next((why for load in loads if (why := _unfinished(events, load))), "")
+
+
+def _unfinished(events: Sequence[history.Event], load: str) -> str:
     if not any(event.data.get("load") == load for event in history.of_kind(events, "load-started")):
         return f"load {load} never started"
     ends = [event for event in history.of_kind(events, "load-ended") if event.data.get("load") == load]

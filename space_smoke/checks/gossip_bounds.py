@@ -6,8 +6,10 @@ those of `services/swim/parameters.py`; a test holds both together, since the ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from space_smoke.model import scenario
 
 # From a site's ledger to its GridNetwork (services/grid_operator/reconcile.py): 0.1 s for further changes to come, 0.25 s
 # until what the gossip does not announce is noticed, and 1 s until a write that failed is tried again.
@@ -58,3 +60,8 @@ def healing_s(members: int, the: Parameters) -> float:
     retry_s = the.stream_timeout_s + 2 * the.join_interval_s
     gossip_s = 3 * the.gossip_interval_s * gossip_rounds(members, the.gossip_fanout)
     return retry_s + gossip_s + convergence_s(members, the)
+
+
+def shown_s(check: scenario.Check, members: int, formula: Callable[[int, Parameters], float]) -> float:
+    """Until a GridNetwork shows it, by one of the formulae, of the profile that a check names."""
+    return formula(members, PROFILES[check.arguments.get("profile", "kind")]) + SHOWN_S

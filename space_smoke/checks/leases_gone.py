@@ -15,7 +15,7 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     load, across, limit = check.arguments["load"], check.arguments["across"], check.arguments["limit"]
-    if why := facts.unfinished(events, load) or facts.unfinished(events, across):
+    if why := facts.unfinished(events, load, across):
         return say.unknown(check, why)
     new, old = _accepted(events, load), _accepted(events, across)
     without = [event for event in new if not _by_store(event)]

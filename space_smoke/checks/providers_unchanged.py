@@ -46,7 +46,7 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "sites", "samples"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
+            "watch": spending.WATCH,
             "sites": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "whose samples"},
             "samples": spending.SAMPLES,
         },

@@ -15,9 +15,8 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     given = check.arguments
-    for load in (*given["loads"], given["watch"]):
-        if why := facts.unfinished(events, load):
-            return say.unknown(check, why)
+    if why := facts.unfinished(events, *given["loads"], given["watch"]):
+        return say.unknown(check, why)
     told = spending.orders([event for event in events if event.data.get("load") in given["loads"]])
     own = {site: [one for one in told if one.site in group] for group in given["groups"] for site in group}
     if missing := sorted(site for site, mine in own.items() if not any(one.fate == spending.TAKEN for one in mine)):
@@ -36,7 +35,8 @@ def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario
         if found := _too_much(check, later, own[site], first):
             return found
         if lacking := _lacking(later[-1], own[site], first):
-            bound_s = _bound_s(check, next(len(group) for group in given["groups"] if site in group))
+            members = next(len(group) for group in given["groups"] if site in group)
+            bound_s = gossip_bounds.shown_s(check, members, gossip_bounds.convergence_s)
             since_s = later[-1].sent_s - max(one.taken_s or 0.0 for one in own[site])
             if since_s > bound_s:
                 expected = f"{lacking[0]} on site {site} within {bound_s:.1f} s"
@@ -73,14 +73,8 @@ def _lacking(last: spending.Sample, own: Sequence[spending.Order], first: spendi
     for tenant, cents in taken.items():
         least, shown = first.cents.get(tenant, 0) + cents, last.cents.get(tenant)
         if shown is None or shown < least:
-            seen = "no row of it" if shown is None else spending.usd(shown)
-            return f"{spending.usd(least)} of tenant {tenant}", seen
+            return f"{spending.usd(least)} of tenant {tenant}", spending.shown(shown)
     return None
-
-
-def _bound_s(check: scenario.Check, members: int) -> float:
-    the = gossip_bounds.PROFILES[check.arguments.get("profile", "kind")]
-    return gossip_bounds.convergence_s(members, the) + gossip_bounds.SHOWN_S
 
 
 KIND = kinds.CheckKind(
@@ -91,13 +85,8 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "loads", "groups"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
-            "loads": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-                "description": "grid-spend loads whose spend counts",
-            },
+            "watch": spending.WATCH,
+            "loads": {**spending.LOADS, "description": "grid-spend loads whose spend counts"},
             "groups": {
                 "type": "array",
                 "minItems": 2,

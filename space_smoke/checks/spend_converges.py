@@ -17,9 +17,8 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     given = check.arguments
-    for load in (*given["loads"], given["watch"]):
-        if why := facts.unfinished(events, load):
-            return say.unknown(check, why)
+    if why := facts.unfinished(events, *given["loads"], given["watch"]):
+        return say.unknown(check, why)
     told = spending.orders(events)
     silent = {order.site for order in told} - {order.site for order in told if order.fate == spending.TAKEN}
     if not told or silent:
@@ -99,8 +98,7 @@ def _compare(
     if late:
         sample, tenant = late[0]
         where = f"{spending.usd(goal[tenant])} of tenant {tenant} on site {sample.site} within {bound_s:.1f} s"
-        shown = sample.cents.get(tenant)
-        seen_words = "no row of it" if shown is None else spending.usd(shown)
+        seen_words = spending.shown(sample.cents.get(tenant))
         proof = [one.index for one, _ in late]
         return say.failed(check, where, f"{seen_words} {sample.sent_s - from_s:.1f} s after {_since(check)}", proof)
     if missing := sorted(seen.keys() - lags.keys()):
@@ -113,10 +111,9 @@ def _compare(
 
 def bound(check: scenario.Check) -> float:
     """Seconds from the last acknowledgement, or from a fault's restore."""
-    the = gossip_bounds.PROFILES[check.arguments.get("profile", "kind")]
     members = int(check.arguments.get("members", len(check.arguments["sites"])))
     formula = gossip_bounds.healing_s if check.arguments.get("faults") else gossip_bounds.convergence_s
-    return formula(members, the) + gossip_bounds.SHOWN_S
+    return gossip_bounds.shown_s(check, members, formula)
 
 
 def _since(check: scenario.Check) -> str:
@@ -136,13 +133,8 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "loads", "sites"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
-            "loads": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-                "description": "grid-spend loads that must have ended; all spend of the scenario counts",
-            },
+            "watch": spending.WATCH,
+            "loads": spending.LOADS,
             "sites": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "who must show it"},
             "members": {"type": "integer", "minimum": 2, "description": "of the grid; as many as `sites` unless said"},
             "faults": {

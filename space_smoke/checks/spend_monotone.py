@@ -15,9 +15,8 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     given = check.arguments
-    for load in (*given["loads"], given["watch"]):
-        if why := facts.unfinished(events, load):
-            return say.unknown(check, why)
+    if why := facts.unfinished(events, *given["loads"], given["watch"]):
+        return say.unknown(check, why)
     told = [order for order in spending.orders(events) if order.fate != spending.REFUSED]
     if not told:
         return say.unknown(check, "no spend was taken")
@@ -97,8 +96,7 @@ def _too_little(
             least = first.cents.get(tenant, 0) + sum(order.cents for order in due)
             if due and sample.cents.get(tenant, -1) < least:
                 expected = f"at least {spending.usd(least)} of tenant {tenant} on site {sample.site}, {within_s:g} s after it acknowledged that"
-                shown = sample.cents.get(tenant)
-                seen = "no row of it" if shown is None else spending.usd(shown)
+                seen = spending.shown(sample.cents.get(tenant))
                 return say.failed(check, expected, seen, [due[-1].index, sample.index])
     return None
 
@@ -111,13 +109,8 @@ KIND = kinds.CheckKind(
         "additionalProperties": False,
         "required": ["watch", "loads", "sites", "samples"],
         "properties": {
-            "watch": {"type": "string", "description": "the grid-watch load"},
-            "loads": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-                "description": "grid-spend loads that must have ended; all spend of the scenario counts",
-            },
+            "watch": spending.WATCH,
+            "loads": spending.LOADS,
             "sites": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "whose samples"},
             "samples": spending.SAMPLES,
             "own_within": {

@@ -11,9 +11,8 @@ from space_smoke.model import history, kinds, scenario, verdict
 
 def judge(check: scenario.Check, events: Sequence[history.Event], _the: scenario.Scenario) -> verdict.Verdict:
     load, of = check.arguments["load"], check.arguments["after"]
-    for name in (of, load):
-        if why := facts.unfinished(events, name):
-            return say.unknown(check, why)
+    if why := facts.unfinished(events, of, load):
+        return say.unknown(check, why)
     taken = {
         facts.text(event, "request_id"): event for event in history.requests(events, of) if facts.status(event) == 200
     }

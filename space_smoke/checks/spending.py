@@ -6,6 +6,7 @@ the first spend of the scenario. Money is in whole cents, times are seconds sinc
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,17 @@ TAKEN, REFUSED, OPEN = "taken", "refused", "open"
 # Refusals of status 503 that come before anything is written (services/grid_operator/ingest.py).
 _BEFORE_WRITING = ("mesh_closed", "not_joined")
 
+WATCH = {"type": "string", "description": "the grid-watch load"}
+LOADS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "string"},
+    "description": "grid-spend loads that must have ended; all spend of the scenario counts",
+}
 SAMPLES = {"type": "integer", "minimum": 2, "description": "fewer of a site cannot be judged"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which would leave no room for what is computed once
 class Sample:
     """`shown` as of the load grid-watch: None where the GridNetwork could not be read."""
 
@@ -39,7 +47,7 @@ class Sample:
         """None where there are none, or could not be read."""
         return None if self.shown is None else self.shown.get("rows")
 
-    @property
+    @functools.cached_property
     def cents(self) -> Mapping[str, int]:
         """By tenant, of those that have a row."""
         return {str(row["tenantId"]): round(float(row["spendUsd"]) * 100) for row in self.rows or ()}
@@ -133,3 +141,8 @@ def baseline(seen: Mapping[str, Sequence[Sample]], before_s: float) -> dict[str,
 
 def usd(cents: int) -> str:
     return f"{cents / 100:.2f} USD"
+
+
+def shown(cents: int | None) -> str:
+    """What a site shows of a tenant; None: it has no row."""
+    return "no row of it" if cents is None else usd(cents)

@@ -11,6 +11,7 @@ from typing import Any
 from space_smoke import errors
 from space_smoke.bench import http, kube, sites, wait
 from space_smoke.engine import bearings
+from space_smoke.faults import kinds as fault_kinds
 from space_smoke.loads import kinds as load_kinds
 from space_smoke.loads import traffic
 from space_smoke.model import history, objects, scenario
@@ -20,8 +21,8 @@ NAMESPACE = "space"
 _WORKLOADS = ("Deployment", "StatefulSet")
 # Charts whose releases are in namespaces of their own, by what each of them makes.
 _ELSEWHERE = {
-    bearings.GRID_OPERATOR: ("apps/v1", "StatefulSet"),
-    "grid-site": ("grid.praxis-proxy.io/v1alpha1", "GridNetwork"),
+    bearings.GRID_OPERATOR: fault_kinds.TARGETS["statefulset"],
+    "grid-site": fault_kinds.TARGETS["gridnetwork"],
 }
 _REACHABLE_S = 30.0
 _SETTLE_S = 90.0

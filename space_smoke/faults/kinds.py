@@ -52,7 +52,7 @@ TARGETS: Mapping[str, tuple[str, str]] = {
     "deployment": ("apps/v1", "Deployment"),
     "statefulset": ("apps/v1", "StatefulSet"),
     "node": ("v1", "Node"),
-    "gridnetwork": ("grid.praxis-proxy.io/v1alpha1", "GridNetwork"),
+    "gridnetwork": (kinds.GRID_API, "GridNetwork"),
     "crd": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
 }
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from space_smoke import errors
 from space_smoke.bench import kube
-from space_smoke.loads import traffic
+from space_smoke.loads import attempts, traffic
 from space_smoke.model import kinds
-
-_SAID = 2000  # characters of a refusal that are worth keeping
 
 KIND = kinds.LoadKind(
     name="account-reads",
@@ -36,7 +34,7 @@ KIND = kinds.LoadKind(
                     "additionalProperties": False,
                     "required": ["name", "path"],
                     "properties": {
-                        "name": {"type": "string", "minLength": 1, "description": "what checks call it"},
+                        "name": attempts.NAME,
                         "path": {
                             "type": "string",
                             "pattern": "^/",
@@ -61,16 +59,7 @@ def drive(load: traffic.Traffic) -> None:
     account = own.as_account(*load.argument("account").split("/"))
     for number, one in enumerate(load.argument("attempts")):
         status, said = _read(own if one.get("as") == "harness" else account, one["path"])
-        load.emit(
-            "attempt",
-            load=load.load.name,
-            n=number,
-            attempt=one["name"],
-            accepted=status < 300,
-            code="" if status < 300 else str(status),
-            said=said[-_SAID:],
-            shows={},
-        )
+        attempts.judged(load, number, one["name"], status, said)
 
 
 def _read(cluster: kube.Kube, path: str) -> tuple[int, str]:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 import yaml
 
 from space_smoke.bench import cache, helm_dry_run, tools
-from space_smoke.loads import traffic
+from space_smoke.loads import attempts, traffic
 from space_smoke.model import kinds, objects
 
 CHARTS = cache.PROJECT / "charts"
-_SAID = 2000  # characters of a refusal that are worth keeping
 
 KIND = kinds.LoadKind(
     name="chart-dry-run",
@@ -48,7 +47,7 @@ KIND = kinds.LoadKind(
                     "additionalProperties": False,
                     "required": ["name", "values"],
                     "properties": {
-                        "name": {"type": "string", "minLength": 1, "description": "what checks call it"},
+                        "name": attempts.NAME,
                         "values": {"type": "object", "description": "over the chart's own"},
                     },
                 },
@@ -70,14 +69,13 @@ def drive(load: traffic.Traffic, program: Callable[[], pathlib.Path] = _helm) ->
             values = folder / "values.yaml"
             values.write_text(yaml.safe_dump(one["values"]))
             ended = helm_dry_run.install(load.door.cluster, program(), chart, CHARTS / chart, namespace, values)
-        load.emit(
-            "attempt",
-            load=load.load.name,
-            n=number,
-            attempt=one["name"],
+        attempts.tell(
+            load,
+            number,
+            one["name"],
             accepted=ended.code == 0,
             code=str(ended.code),
-            said=ended.said[-_SAID:],
+            said=ended.said,
             shows=shown(ended.rendered, load.argument("variables", ())),
         )
 

@@ -11,15 +11,12 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from space_smoke import errors
-from space_smoke.bench import cache
+from space_smoke.bench import cache, crds
 from space_smoke.loads import traffic
 from space_smoke.model import kinds, objects
 
 CHARTS = cache.PROJECT / "charts"
-_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _MOST = 20  # differences of one thing that are worth keeping
 _EXACT = "openAPIV3Schema"  # the API server adds nothing below it; elsewhere it fills in what a definition leaves out
 
@@ -59,9 +56,7 @@ KIND = kinds.LoadKind(
 
 def drive(load: traffic.Traffic, charts: pathlib.Path = CHARTS) -> None:
     load.be_there()
-    definitions = [
-        yaml.safe_load(path.read_text()) for path in sorted((charts / load.argument("chart") / "crds").glob("*.yaml"))
-    ]
+    definitions = list(crds.of_charts([charts / load.argument("chart")]))
     for definition in definitions:
         _compare(load, definition)
     schemas = {one["spec"]["names"]["kind"]: schema_of(one) for one in definitions}
@@ -72,7 +67,7 @@ def drive(load: traffic.Traffic, charts: pathlib.Path = CHARTS) -> None:
 def _compare(load: traffic.Traffic, definition: Mapping[str, Any]) -> None:
     name = definition["metadata"]["name"]
     try:
-        there = load.door.cluster.read(objects.Ref(*_CRD, "", name))
+        there = load.door.cluster.read(objects.Ref(crds.API_VERSION, crds.KIND, "", name))
         found = list(differences(definition["spec"], there["spec"], "spec"))
     except errors.ApiError as error:
         if error.status != 404:

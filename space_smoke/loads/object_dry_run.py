@@ -13,10 +13,8 @@ import yaml
 
 from space_smoke import errors
 from space_smoke.bench import discovery
-from space_smoke.loads import traffic
+from space_smoke.loads import attempts, traffic
 from space_smoke.model import kinds
-
-_SAID = 2000  # characters of a refusal that are worth keeping
 
 KIND = kinds.LoadKind(
     name="object-dry-run",
@@ -37,7 +35,7 @@ KIND = kinds.LoadKind(
                     "required": ["name"],
                     "oneOf": [{"required": ["spec"]}, {"required": ["text"]}],
                     "properties": {
-                        "name": {"type": "string", "minLength": 1, "description": "what checks call it"},
+                        "name": attempts.NAME,
                         "spec": {"type": "object"},
                         "text": {"type": "string", "minLength": 1, "description": "the spec as YAML text, in one line"},
                     },
@@ -58,16 +56,7 @@ def drive(load: traffic.Traffic) -> None:
         spec = one["text"] if "text" in one else json.dumps(one["spec"])
         text = yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": {"name": f"smoke-{number}"}})
         status, said = _post(load, served.path("") + "?dryRun=All&fieldValidation=Strict", f"{text}spec: {spec}\n")
-        load.emit(
-            "attempt",
-            load=load.load.name,
-            n=number,
-            attempt=one["name"],
-            accepted=status < 300,
-            code="" if status < 300 else str(status),
-            said=said[-_SAID:],
-            shows={},
-        )
+        attempts.judged(load, number, one["name"], status, said)
 
 
 def _post(load: traffic.Traffic, path: str, text: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import datetime
 
 from space_smoke.bench import certificates
 from space_smoke.bench.outside import postgres_client
-from space_smoke.loads import traffic
+from space_smoke.loads import attempts, traffic
 from space_smoke.model import kinds, objects
 
 SERVER = "postgres"
@@ -31,7 +31,7 @@ KIND = kinds.LoadKind(
                     "additionalProperties": False,
                     "required": ["name"],
                     "properties": {
-                        "name": {"type": "string", "minLength": 1, "description": "what checks call it"},
+                        "name": attempts.NAME,
                         "host": {
                             "type": "string",
                             "pattern": "^[a-z0-9.-]+$",
@@ -70,15 +70,7 @@ def drive(load: traffic.Traffic) -> None:
         authority = _authority(load) if one["authority"] == "bench" else _stranger(load)
         wish = postgres_client.Wish(one["host"], one["sslmode"], authority, one["role"], one["statement"])
         told = postgres_client.attempt(cluster, server, wish)
-        load.emit(
-            "attempt",
-            load=load.load.name,
-            n=number,
-            attempt=one["name"],
-            accepted=told.accepted,
-            code=told.state,
-            said=told.said,
-        )
+        attempts.tell(load, number, one["name"], accepted=told.accepted, code=told.state, said=told.said)
 
 
 def _authority(load: traffic.Traffic) -> str:

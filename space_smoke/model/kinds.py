@@ -22,6 +22,7 @@ OUTSIDE = "space-smoke.dev/outside"
 # Under which Leases faults may be up. Whatever touches a site of the grid is kept apart from all that touches the rest of a
 # bench: see FaultKind.under.
 PUBLIC_API, WORKERS, GRID = "public-api-mutation", "worker-cordon", "grid-mutation"
+GRID_API = "grid.praxis-proxy.io/v1alpha1"  # the group and version of the grid's resources
 _SITE = "grid-"  # how the namespace of a grid's site begins (charts/releases.yaml)
 
 

@@ -8,44 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from grid_operator import cluster
-from tests.cluster import _closing, _json, _request, _respond
+from tests import threaded
 
 Object = dict[str, Any]
 SECRETS = "/api/v1/namespaces/space/secrets"
 NETWORKS, SITES, PROVIDERS = (cluster.collection(one) for one in ("gridnetworks", "gridsites", "inferenceproviders"))
 
 
-class ApiServer:
+class ApiServer(threaded.Threaded):
     """Objects by path; `applied` counts the status writes of each that changed something, `asked` all of them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.objects: dict[str, Object] = {}
         self.applied: dict[str, int] = {}
         self.asked: dict[str, int] = {}
-        self.port = 0
         self._owned: dict[tuple[str, str], set[str]] = {}
         self._version = 1
         self._ending = False
         self._events: list[tuple[int, str, str, Object]] = []  # version, kind, path, object
         self._news = asyncio.Condition()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-
-    def __enter__(self) -> ApiServer:
-        self._thread.start()
-        self.port = self._run(self._start())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._run(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     def put(self, collection: str, name: str, **content: Any) -> None:
         """Make the object, or replace all of it but its status, as an update does."""
@@ -65,7 +51,7 @@ class ApiServer:
         return [(path, found) for _, _, path, found in list(self._events)]
 
     async def _start(self) -> int:
-        self._server = await asyncio.start_server(_closing(self._serve), "127.0.0.1", 0)
+        self._server = await asyncio.start_server(threaded.closing(self._serve), "127.0.0.1", 0)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def _end(self) -> None:
@@ -76,21 +62,25 @@ class ApiServer:
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        method, target, body = await _request(reader)
+        method, target, body = await threaded.request(reader)
         url = urlsplit(target)
         path, query = unquote(url.path), {name: values[0] for name, values in parse_qs(url.query).items()}
         named = query.get("fieldSelector", "").partition("=")[2]
         if "watch" in query:
             await self._watch(writer, path, named, int(query.get("resourceVersion", 0)))
         elif method == "PATCH":
-            _respond(writer, *await self._apply(path.removesuffix("/status"), query["fieldManager"], json.loads(body)))
+            threaded.respond(
+                writer, *await self._apply(path.removesuffix("/status"), query["fieldManager"], json.loads(body))
+            )
         elif path in self.objects:
-            _respond(writer, 200, _json(self.objects[path]))
+            threaded.respond(writer, 200, threaded.as_json(self.objects[path]))
         elif path in (NETWORKS, SITES, PROVIDERS):
             items = [found for at, found in self.objects.items() if _selected(at, path, named)]
-            _respond(writer, 200, _json({"items": items, "metadata": {"resourceVersion": str(self._version)}}))
+            threaded.respond(
+                writer, 200, threaded.as_json({"items": items, "metadata": {"resourceVersion": str(self._version)}})
+            )
         else:
-            _respond(writer, 404, _json({"message": "not found"}))
+            threaded.respond(writer, 404, threaded.as_json({"message": "not found"}))
 
     async def _watch(self, writer: asyncio.StreamWriter, collection: str, named: str, since: int) -> None:
         """From `since`, or from what is there when it is 0."""
@@ -114,7 +104,7 @@ class ApiServer:
         self.asked[path] = self.asked.get(path, 0) + 1
         found = self.objects.get(path)
         if found is None:
-            return 404, _json({"message": "not found"})
+            return 404, threaded.as_json({"message": "not found"})
         dropped = self._owned.get((path, manager), set()) - document["status"].keys()
         kept = {name: value for name, value in (found.get("status") or {}).items() if name not in dropped}
         self._owned[path, manager] = set(document["status"])
@@ -122,7 +112,7 @@ class ApiServer:
         if status != found.get("status"):
             self.applied[path] = self.applied.get(path, 0) + 1
             await self._keep("MODIFIED", path, {**found, "status": status})
-        return 200, _json(self.objects[path])
+        return 200, threaded.as_json(self.objects[path])
 
     async def _put(self, path: str, content: Object) -> None:
         found = self.objects.get(path)
@@ -144,9 +134,6 @@ class ApiServer:
             self._events.append((self._version, kind, path, self.objects[path]))
             self._news.notify_all()
 
-    def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
-
 
 def _selected(path: str, collection: str, named: str) -> bool:
     folder, _, name = path.rpartition("/")
@@ -154,5 +141,5 @@ def _selected(path: str, collection: str, named: str) -> bool:
 
 
 def _chunk(writer: asyncio.StreamWriter, kind: str, found: Object) -> None:
-    data = _json({"type": kind, "object": found}) + b"\n"
+    data = threaded.as_json({"type": kind, "object": found}) + b"\n"
     writer.write(b"%x\r\n%s\r\n" % (len(data), data))

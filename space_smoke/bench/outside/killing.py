@@ -6,44 +6,27 @@ fence is a file in the node, the same as that of the network rules. The containe
 
 from __future__ import annotations
 
-from space_smoke.bench import engine, kube, wait
-from space_smoke.bench.outside import node_script, nodes, place, workload
+from space_smoke.bench import kube, wait
+from space_smoke.bench.outside import node_script, nodes, place, scripted, workload
 from space_smoke.model import kinds, objects
 
-_LOOK_S = 20.0
-_FOLDER = "/var/lib/space-smoke"
 _WORDS = {"gone": {"done": True}, "runs": {"done": False}}
 
 
-class Killing:
+class Killing(scripted.Scripted):
     def __init__(self, cluster: kube.Kube) -> None:
         self._cluster = cluster
 
     def sense(self, ref: objects.Ref, field: place.Field) -> tuple[place.Field, objects.Json]:
         if "id" not in field:
             field = self._chosen(ref, field)
-        return field, _asked("look", field, "", 0, "", "", _LOOK_S)
-
-    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
-        return _asked("claim", field, domain, fence, "", "", timeout_s)
-
-    def alter(
-        self,
-        ref: objects.Ref,
-        field: place.Field,
-        domain: str,
-        fence: int,
-        before: objects.Json,
-        after: objects.Json,
-        timeout_s: float,
-    ) -> objects.Json:
-        return _asked("alter", field, domain, fence, _word(before), _word(after), timeout_s)
+        return field, self._looked(field)
 
     def settled(self, ref: objects.Ref, field: place.Field, expect: objects.Json) -> wait.State:
         """Up: nothing of that container runs. Put back: the workload has all its pods again."""
         if expect == _WORDS["gone"]:
-            value = _asked("look", field, "", 0, "", "", _LOOK_S)
-            words = f"container {field['container']} of {field['pod']}: {_word(value)}"
+            value = self._looked(field)
+            words = f"container {field['container']} of {field['pod']}: {self._word(value)}"
             return wait.State(value == expect, words, thing={**self._cluster.read(ref), kinds.OUTSIDE: value})
         state = wait.workload_state(self._cluster, ref)
         if state.thing is None:
@@ -67,16 +50,12 @@ class Killing:
         seen = nodes.running(self._cluster, objects.Ref("v1", "Node", "", pod.node), pod.node)  # Kind's name for both
         return {**field, "pod": pod.name, "target": target, "id": seen["Id"]}
 
+    def _asked(
+        self, verb: str, field: place.Field, domain: str, fence: int, before: str, after: str, timeout_s: float
+    ) -> objects.Json:
+        more = [field["target"]]
+        word = scripted.in_node(node_script.KILL, field, verb, domain, fence, before, after, more, timeout_s)
+        return _WORDS.get(word, {"done": word})
 
-def _asked(
-    verb: str, field: place.Field, domain: str, fence: int, before: str, after: str, timeout_s: float
-) -> objects.Json:
-    waits = max(1, int(timeout_s) - 1)
-    fixed = [verb, f"{_FOLDER}/fence.{domain}", str(fence), str(waits), before, after, field["target"]]
-    done = engine.docker("exec", field["id"], "sh", "-c", node_script.KILL, "sh", *fixed, timeout_s=timeout_s)
-    word = nodes.answered(done.stdout)
-    return _WORDS.get(word, {"done": word})
-
-
-def _word(value: objects.Json) -> str:
-    return next((word for word, known in _WORDS.items() if known == value), "unknown")
+    def _word(self, value: objects.Json) -> str:
+        return next((word for word, known in _WORDS.items() if known == value), "unknown")

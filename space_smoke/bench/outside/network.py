@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from space_smoke import errors
 from space_smoke.bench import engine, kube, wait
-from space_smoke.bench.outside import ends, node_script, nodes, place
+from space_smoke.bench.outside import ends, node_script, nodes, place, scripted
 from space_smoke.model import kinds, objects
 
-_LOOK_S = 20.0
-_FOLDER = "/var/lib/space-smoke"
 _WORDS = {"true": True, "false": False}
 _FEW, _MANY = 3, 40  # packets per look; at a loss of a hundredth, one look in three sees one dropped
 _ANSWER_S = 0.3
 
 
-class Network:
+class Network(scripted.Scripted):
     """The value is {"rules": true | false | "altered"}. Completed fields are as in ends.completed, with the node
     container's id."""
 
@@ -33,31 +31,16 @@ class Network:
             pods = ends.running(self._cluster.listed("v1", "Pod"))
             whole = ends.completed(field, ref.name, pods, self._cluster.listed("v1", "Node"))
             field = {**whole, "id": seen["Id"]}
-        return field, _asked("look", field, "", 0, "", "", _LOOK_S)
-
-    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
-        return _asked("claim", field, domain, fence, "", "", timeout_s)
-
-    def alter(
-        self,
-        ref: objects.Ref,
-        field: place.Field,
-        domain: str,
-        fence: int,
-        before: objects.Json,
-        after: objects.Json,
-        timeout_s: float,
-    ) -> objects.Json:
-        return _asked("alter", field, domain, fence, _word(before), _word(after), timeout_s)
+        return field, self._looked(field)
 
     def settled(self, ref: objects.Ref, field: place.Field, expect: objects.Json) -> wait.State:
         """The rules are in effect once they were seen to drop a packet (and, where only some are lost, to pass one): the
         sender that was chosen sends some at every look. They are gone when nothing of them is left in the node."""
         thing = self._cluster.read(ref)
-        value = _asked("look", field, "", 0, "", "", _LOOK_S)
+        value = self._looked(field)
         shown = {**thing, kinds.OUTSIDE: value}
         if value != expect:
-            return wait.State(False, f"the rules in {ref.name} are: {_word(value)}", hopeless=True)
+            return wait.State(False, f"the rules in {ref.name} are: {self._word(value)}", hopeless=True)
         if not expect["rules"]:
             return wait.State(True, "the rules are gone", thing=shown)
         try:
@@ -71,23 +54,16 @@ class Network:
     def watching(self, ref: objects.Ref) -> place.Watched:
         return ()
 
+    def _asked(
+        self, verb: str, field: place.Field, domain: str, fence: int, before: str, after: str, timeout_s: float
+    ) -> objects.Json:
+        more = [field["chain"], ends.verdict(field), f"{field.get('for_s', 0):g}", *ends.matches(field)]
+        word = scripted.in_node(node_script.RULES, field, verb, domain, fence, before, after, more, timeout_s)
+        return {"rules": _WORDS.get(word, word)}
 
-def _asked(
-    verb: str, field: place.Field, domain: str, fence: int, before: str, after: str, timeout_s: float
-) -> objects.Json:
-    waits = max(1, int(timeout_s) - 1)
-    fixed = [verb, f"{_FOLDER}/fence.{domain}", str(fence), str(waits), before, after]
-    fixed += [field["chain"], ends.verdict(field), f"{field.get('for_s', 0):g}"]
-    done = engine.docker(
-        "exec", field["id"], "sh", "-c", node_script.RULES, "sh", *fixed, *ends.matches(field), timeout_s=timeout_s
-    )
-    word = nodes.answered(done.stdout)
-    return {"rules": _WORDS.get(word, word)}
-
-
-def _word(value: objects.Json) -> str:
-    rules = value["rules"]
-    return str(rules).lower() if isinstance(rules, bool) else str(rules)
+    def _word(self, value: objects.Json) -> str:
+        rules = value["rules"]
+        return str(rules).lower() if isinstance(rules, bool) else str(rules)
 
 
 def _send(field: place.Field) -> None:
@@ -95,13 +71,13 @@ def _send(field: place.Field) -> None:
     protocol, port = ends.probe(field)
     burst = _FEW if ends.certain(field) else _MANY
     told = [sender["address"], sender["to"], protocol, str(port), str(burst), f"{_ANSWER_S:g}"]
-    engine.docker("exec", sender["container"], "bash", "-c", node_script.SEND, "bash", *told, timeout_s=_LOOK_S)
+    engine.docker("exec", sender["container"], "bash", "-c", node_script.SEND, "bash", *told, timeout_s=scripted.LOOK_S)
 
 
 def _counted(field: place.Field) -> tuple[int, int]:
     """How many packets the rules dropped and passed since they were made."""
     said = engine.docker(
-        "exec", field["id"], "iptables", "-w", "5", "-t", "mangle", "-vnxL", field["chain"], timeout_s=_LOOK_S
+        "exec", field["id"], "iptables", "-w", "5", "-t", "mangle", "-vnxL", field["chain"], timeout_s=scripted.LOOK_S
     )
     return count(said.stdout, "DROP"), count(said.stdout, "RETURN")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from space_smoke import errors
 from space_smoke.bench import cache, engine, kube, proc, ready, wait
-from space_smoke.bench.outside import node_script, place
+from space_smoke.bench.outside import node_script, place, scripted
 from space_smoke.model import kinds, objects
 
 _GRACE_S = 3  # a node that fails gives no notice; this is for its file systems
@@ -24,7 +24,7 @@ _HEARTBEAT_S = 20.0  # the kubelet renews its Lease every 10 s
 _UNREACHED = (502, 503, 504)  # the API server's own answers when it could not reach a kubelet
 
 
-class Containers:
+class Containers(scripted.Scripted):
     """The value is {"state": Docker's word: running, paused, exited, ...}."""
 
     def __init__(self, cluster: kube.Kube) -> None:
@@ -35,21 +35,6 @@ class Containers:
             return field, _value(inspected(field["id"]))
         seen = running(self._cluster, ref, field["container"])
         return {**field, "id": seen["Id"]}, _value(seen)
-
-    def claim(self, ref: objects.Ref, field: place.Field, domain: str, fence: int, timeout_s: float) -> objects.Json:
-        return self._asked("claim", field, domain, fence, "", "", timeout_s)
-
-    def alter(
-        self,
-        ref: objects.Ref,
-        field: place.Field,
-        domain: str,
-        fence: int,
-        before: objects.Json,
-        after: objects.Json,
-        timeout_s: float,
-    ) -> objects.Json:
-        return self._asked("alter", field, domain, fence, before["state"], after["state"], timeout_s)
 
     def settled(self, ref: objects.Ref, field: place.Field, expect: objects.Json) -> wait.State:
         thing = self._cluster.read(ref)  # the API server answers: silence is the kubelet's
@@ -74,23 +59,24 @@ class Containers:
     ) -> objects.Json:
         file = cache.folder() / "fences" / f"{field['container']}.{field['id'][:12]}.{domain}"
         file.parent.mkdir(exist_ok=True)
-        waits = max(1, int(timeout_s) - 1)
-        argv = ["sh", "-c", node_script.CONTAINER, "sh", verb, str(file), str(fence), str(waits), before, after]
+        told = scripted.asking(verb, str(file), fence, before, after, timeout_s)
         # The session that setsid makes is not ended with ours, nor by a timeout: see above.
-        alone = ["setsid", "--fork", "--wait", *argv, field["id"], str(_GRACE_S)]
-        return {"state": answered(proc.run(alone, timeout_s=timeout_s).stdout)}
+        alone = [
+            "setsid",
+            "--fork",
+            "--wait",
+            "sh",
+            "-c",
+            node_script.CONTAINER,
+            "sh",
+            *told,
+            field["id"],
+            str(_GRACE_S),
+        ]
+        return {"state": scripted.answered(proc.run(alone, timeout_s=timeout_s).stdout)}
 
-
-def answered(text: str) -> str:
-    """The value in a script's one line. Raises Refusal, or BenchError when the line is none of those."""
-    word, _, rest = text.strip().partition(" ")
-    if word == "fence":
-        raise place.Refusal(409, rest)
-    if word == "other":
-        raise place.Refusal(412, rest)
-    if word != "value" or not rest:
-        raise errors.BenchError(f"a node's script answered {text.strip()[:200]!r}")
-    return rest
+    def _word(self, value: objects.Json) -> str:
+        return str(value["state"])
 
 
 def running(cluster: kube.Kube, ref: objects.Ref, container: str) -> dict[str, Any]:

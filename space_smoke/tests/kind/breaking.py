@@ -84,6 +84,12 @@ def services(cluster: kube.Kube, chart_env: list[object]) -> Iterator[Services]:
     assert conftest.env_of(cluster) == chart_env
 
 
+@pytest.fixture(autouse=True)
+def judged_by_each_run() -> None:
+    """In place of the test of all tests that nothing is left, which compares with the chart: that is done at the end, by
+    `services`, and each run itself is judged by its check `nothing-left`."""
+
+
 def seen_red(services: Services, start: conftest.Start, rows: Broken, folder: Path) -> None:
     first = rows[0]
     switches = _switches(rows)

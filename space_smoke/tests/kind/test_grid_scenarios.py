@@ -22,11 +22,10 @@ _LONG_S = 1500
 _FIRST = "grid.spend_converges_across_sites"
 _ALL = os.environ.get("SPACE_SMOKE_MUTATIONS", "") == "all"
 _ROWS = [row for row in mutations.ROWS if row.scenario.startswith("grid.") and (row.switch or row.spoiling)]
-_BROKEN = [
-    rows for rows in (breaking.one_by_one if _ALL else breaking.together)(_ROWS) if _ALL or rows[0].scenario == _FIRST
-]
+_BROKEN = breaking.one_by_one(_ROWS) if _ALL else breaking.together([row for row in _ROWS if row.scenario == _FIRST])
 
 services = breaking.services
+_nothing_is_left_by_any_test = breaking.judged_by_each_run
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -99,11 +98,6 @@ def test_a_run_killed_with_a_site_cut_off_is_put_right_under_the_lease_of_the_gr
     assert [line for line in repaired.out.splitlines() if line.startswith("REPAIRED: grid-mutation network-drop")]
     left = json.loads(command("status", "--json").out)["domains"]
     assert [one["faults"] for one in left] == [[] for _ in left]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left_by_any_test() -> None:
-    """Each run is judged by its check `nothing-left`, and the services are compared with their chart at the end."""
 
 
 @pytest.mark.parametrize("rows", _BROKEN, ids=breaking.named)

@@ -19,6 +19,7 @@ from space_smoke.tests.kind import breaking, conftest
 _LONG = ("outage-bounded", "readiness-follows", "has-store")
 
 services = breaking.services
+_nothing_is_left_by_any_test = breaking.judged_by_each_run
 
 
 def _runs() -> list[breaking.Broken]:
@@ -27,12 +28,6 @@ def _runs() -> list[breaking.Broken]:
         return breaking.one_by_one(rows)
     firsts = {row.check.split()[0]: row for row in reversed(rows)}
     return breaking.together([row for kind, row in firsts.items() if kind not in _LONG])
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left_by_any_test() -> None:
-    """In place of the one of all tests, which compares with the chart: that is done at the end here, and each run itself
-    is judged by its check `nothing-left`."""
 
 
 @pytest.mark.parametrize("rows", _runs(), ids=breaking.named)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 from urllib.parse import parse_qs, urlsplit
@@ -121,22 +121,24 @@ class Door(Generic[A]):
 class Run:
     """A load over the double: `events` grow as it is driven."""
 
+    pods: Sequence[str] = ("space-api-a", "space-api-b")
+    began_wall_s = 0.0
+
     def __init__(self, api: Api | None = None, cluster: object = None) -> None:
         self.api = api or Api()
-        self._open(self.api, cluster)
+        self._open(Door(self.api, cluster=cast(kube.Kube, cluster)))
 
-    def _open(self, answers: Answers, cluster: object = None) -> None:
-        self.stop = threading.Event()
+    def _open(self, door: Any) -> None:
+        self.stop, self._door = threading.Event(), door
         self.events: list[history.Event] = []
-        self._door: Any = Door(answers, cluster=cast(kube.Kube, cluster))
 
     def load(self, kind: str, name: str = "load", **arguments: Any) -> traffic.Traffic:
         return traffic.Traffic(
             scenario.Load(name, kind, arguments),
             cast(http.Door, self._door),
             self.emit,
-            ["space-api-a", "space-api-b"],
-            0.0,
+            list(self.pods),
+            self.began_wall_s,
             7,
             self.stop,
             namespace="space",

@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from space_smoke import errors
 from space_smoke.bench import http
-from space_smoke.loads import traffic
-from space_smoke.model import history, objects, scenario
+from space_smoke.model import history, objects
+from space_smoke.tests.unit import api_double
 
 
 @dataclass
@@ -79,30 +79,15 @@ class Door:
         return http.Answer(sent_s, self.clock(), self.clock(), status, {"x-space-pod": pod or ""}, said)
 
 
-class Run:
-    """A load over the double: `events` grow as it is driven."""
+class Run(api_double.Run):
+    """A load over the sites."""
+
+    pods = ()
+    began_wall_s = 1000.0
 
     def __init__(self, grid: Grid | None = None) -> None:
-        self.grid, self.stop = grid or Grid(), threading.Event()
-        self.events: list[history.Event] = []
-
-    def load(self, kind: str, name: str = "load", **arguments: Any) -> traffic.Traffic:
-        return traffic.Traffic(
-            scenario.Load(name, kind, arguments),
-            cast(http.Door, Door(self.grid)),
-            self.emit,
-            [],
-            1000.0,
-            7,
-            self.stop,
-            namespace="space",
-            past=lambda: tuple(self.events),
-        )
-
-    def emit(self, kind: str, /, **data: Any) -> history.Event:
-        history.KINDS[kind]
-        self.events.append(history.Event(len(self.events), 0.0, kind, data))
-        return self.events[-1]
+        self.grid = grid or Grid()
+        self._open(Door(self.grid))
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
         return [dict(event.data) for event in history.of_kind(self.events, kind)]

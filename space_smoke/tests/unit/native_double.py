@@ -127,7 +127,7 @@ class Run(api_double.Run):
 
     def __init__(self, native: Native | None = None) -> None:
         self.native = native or Native()
-        self._open(self.native)
+        self._open(api_double.Door(self.native))
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

@@ -132,8 +132,9 @@ class Cluster:
     def read(self, ref: Any) -> dict[str, Any]:
         if ref.namespace not in ("grid-a", "grid-b"):
             raise errors.ApiError("not found", status=404)
-        labels = {"app": ref.name}
-        return {"spec": {"selector": {"matchLabels": labels}}, "status": {"updateRevision": self.revision}}
+        spec, meta = {"selector": {"matchLabels": {"app": ref.name}}}, {"name": ref.name, "namespace": ref.namespace}
+        status = {"updateRevision": self.revision}
+        return {"kind": ref.kind, "metadata": meta, "spec": spec, "status": status}
 
     def listed(self, _version: str, _kind: str, namespace: str, selector: str) -> list[dict[str, Any]]:
         assert selector == f"app={namespace}"

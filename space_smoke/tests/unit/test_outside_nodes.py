@@ -14,7 +14,7 @@ import pytest
 
 from space_smoke import errors
 from space_smoke.bench import engine, proc, ready, wait
-from space_smoke.bench.outside import cordon, ends, network, node_script, nodes, place
+from space_smoke.bench.outside import cordon, ends, network, node_script, nodes, place, scripted
 from space_smoke.model import objects
 
 _NODE = objects.Ref("v1", "Node", "", "n1")
@@ -178,15 +178,15 @@ def test_packets_are_counted_from_the_listing_of_a_chain() -> None:
 @pytest.mark.parametrize(("text", "status", "message"), [("fence 7\n", 409, "7"), ("other true\n", 412, "true")])
 def test_a_script_that_did_nothing_is_a_refusal(text: str, status: int, message: str) -> None:
     with pytest.raises(place.Refusal) as refusal:
-        nodes.answered(text)
+        scripted.answered(text)
     assert (refusal.value.status, refusal.value.message) == (status, message)
 
 
 @pytest.mark.parametrize("text", ["", "value", "value \n", "sh: docker: not found\n"])
 def test_an_answer_that_is_none_is_never_taken_for_one(text: str) -> None:
     with pytest.raises(errors.BenchError):
-        nodes.answered(text)
-    assert nodes.answered("value paused\n") == "paused"
+        scripted.answered(text)
+    assert scripted.answered("value paused\n") == "paused"
 
 
 class Engine:
